@@ -1,0 +1,20 @@
+//! What a source can do, as data.
+
+/// What a source can do. The application asks this record, never a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether rows can become visible after a row with a higher cursor value
+    /// did. Where writers are serialised this is false, and no fence is needed.
+    pub rows_commit_out_of_order: bool,
+    /// Whether [`Source::clock`](crate::Source::clock) can see transactions in
+    /// flight and so give a fence.
+    pub has_fence: bool,
+    /// Whether several slices can be read at once, all in one snapshot.
+    pub parallel_slices: bool,
+    /// Whether a composite cursor can be read.
+    pub composite_cursor: bool,
+    /// Whether a fallback cursor can be read.
+    pub fallback_cursor: bool,
+    /// Whether several schemas exist.
+    pub schemas: bool,
+}

@@ -1,0 +1,21 @@
+//! What tidelake remembers between runs.
+//!
+//! A [`StateStore`] keeps syncs, runs, watermarks with their history, leases, and
+//! the head of each table's lake. It stores what it is told, and refuses to move
+//! a watermark whose version has changed or whose lease has gone to another.
+//! Every store passes the same [`conformance`] suite.
+
+#![deny(missing_docs)]
+
+pub mod conformance;
+pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+mod store;
+
+pub use store::{
+    Advance, AdvanceWatermark, Advanced, BeginRun, Begun, Lease, LockFilter, RunFilter, StateStore,
+    TableState, TableUpdate, WatermarkSettings,
+};

@@ -1,0 +1,265 @@
+//! The contract of a state store.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tidelake_model::{
+    Actor, Change, Head, HeldLease, HistoryRow, Holder, Result, RunId, RunRecord, RunStatus,
+    SyncConfig, TableKey, TableRun, WatermarkFilter, WatermarkRecord,
+};
+use tidelake_watermark::{Progress, Versioned};
+
+/// The right to work on one table: the token must be shown with every change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The table.
+    pub key: TableKey,
+    /// The run that holds it.
+    pub run_id: RunId,
+    /// The fencing token: higher than that of any lease of the table before, and
+    /// never 0.
+    pub token: u64,
+}
+
+/// What a run needs to begin.
+#[derive(Debug, Clone)]
+pub struct BeginRun {
+    /// The run.
+    pub run_id: RunId,
+    /// Environment.
+    pub env: String,
+    /// The sync, or empty.
+    pub scope: String,
+    /// Its tables; each key has a table.
+    pub tables: Vec<TableKey>,
+    /// Who runs it.
+    pub holder: Holder,
+    /// How long a lease lasts without being renewed, by the store's clock.
+    pub ttl: Duration,
+}
+
+/// A run that has begun.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// The run as it is recorded, with the store's own time.
+    pub run: RunRecord,
+    /// In the order in which the tables were asked for.
+    pub tables: Vec<TableState>,
+}
+
+/// All that is remembered of one table, loaded together with its lease.
+#[derive(Debug, Clone)]
+pub struct TableState {
+    /// The lease.
+    pub lease: Lease,
+    /// Head of the lake.
+    pub head: Option<Head>,
+    /// Watermark.
+    pub watermark: Option<WatermarkRecord>,
+    /// An earlier table run that is neither completed nor failed.
+    pub unfinished: Option<TableRun>,
+}
+
+/// Which column a watermark follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatermarkSettings {
+    /// The cursor's columns, as they are written on the command line.
+    pub column: String,
+    /// Kinds joined by commas.
+    pub kind: String,
+    /// First bound and direction; the values are empty.
+    pub initial: Progress,
+}
+
+/// A change of a table run's record.
+#[derive(Debug, Clone)]
+pub struct TableUpdate {
+    /// The whole record as it is from now on. `started_at` and `finished_at` are
+    /// filled in by the store, the latter when the status is final.
+    pub record: TableRun,
+    /// Whether the lease is given back with it.
+    pub release: bool,
+}
+
+/// The last step of a table run.
+#[derive(Debug, Clone)]
+pub struct Advance {
+    /// The record, with its final status.
+    pub record: TableRun,
+    /// Head of the lake from now on; `None` leaves it.
+    pub head: Option<Head>,
+    /// The watermark's move; `None` for a full table.
+    pub watermark: Option<AdvanceWatermark>,
+}
+
+/// How a watermark moves.
+#[derive(Debug, Clone)]
+pub struct AdvanceWatermark {
+    /// What it follows, for one that does not exist yet.
+    pub settings: WatermarkSettings,
+    /// The version that the run loaded; `None` where there was none.
+    pub expected: Option<u64>,
+    /// From now on.
+    pub next: Progress,
+    /// Rows of this run.
+    pub rows: u64,
+}
+
+/// What is stored after an advance, read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advanced {
+    /// The watermark.
+    pub watermark: Option<WatermarkRecord>,
+}
+
+/// Which runs are meant.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Environment.
+    pub env: Option<String>,
+    /// Sync.
+    pub scope: Option<String>,
+    /// One run.
+    pub run_id: Option<RunId>,
+    /// State.
+    pub status: Option<RunStatus>,
+    /// At most so many, newest first; 0 is all.
+    pub limit: u32,
+}
+
+/// Which leases are meant.
+#[derive(Debug, Clone, Default)]
+pub struct LockFilter {
+    /// Environment.
+    pub env: Option<String>,
+    /// Sync.
+    pub scope: Option<String>,
+    /// One run.
+    pub run_id: Option<RunId>,
+    /// Only those whose time has passed.
+    pub expired_only: bool,
+}
+
+/// The memory between runs. Each method is one transaction; errors are of kind
+/// `Conflict` where a version or a token is no longer the stored one,
+/// `Locked` (naming the run) where a lease stands in the way, `NotFound`,
+/// `AlreadyExists`, and `Unavailable` where the store cannot be reached.
+#[async_trait]
+pub trait StateStore: Send + Sync {
+    /// Identity of this store, made with it: a restored copy has the same one.
+    async fn identity(&self) -> Result<String>;
+
+    /// Where it is, without secrets, for messages.
+    fn location(&self) -> String;
+
+    // Syncs.
+
+    /// Stores a sync; `AlreadyExists` when the id is taken in its environment.
+    async fn create_sync(&self, sync: &SyncConfig) -> Result<()>;
+
+    /// One sync; `NotFound` naming those that exist.
+    async fn sync(&self, env: &str, sync_id: &str) -> Result<SyncConfig>;
+
+    /// All syncs of an environment, by id; of all environments without one.
+    async fn syncs(&self, env: Option<&str>) -> Result<Vec<SyncConfig>>;
+
+    /// Removes a sync with its watermarks, heads and leases; runs stay. `Locked`
+    /// while one of its tables is leased.
+    async fn delete_sync(&self, env: &str, sync_id: &str) -> Result<()>;
+
+    // Runs.
+
+    /// Records the run, takes the leases of all its tables (all or none) and
+    /// loads what is remembered of them. A lease whose time has passed is taken
+    /// over. `Locked`, naming run and holder, where one is held.
+    async fn begin_run(&self, request: &BeginRun) -> Result<Begun>;
+
+    /// Prolongs all leases that the run still holds; `Conflict` when one of
+    /// `leases` went to another.
+    async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<()>;
+
+    /// Ends a lease at once, if the token is still the stored one: its holder
+    /// is known to be gone. Returns whether it did.
+    async fn break_lease(&self, key: &TableKey, token: u64) -> Result<bool>;
+
+    /// Writes a table run's record; `Conflict` when the lease went to another.
+    async fn update_table(&self, lease: &Lease, update: &TableUpdate) -> Result<()>;
+
+    /// Moves the watermark by compare-and-set on version and token, writes the
+    /// history, the head and the record, gives the lease back, and returns what
+    /// is stored. `Conflict` when version or token changed; nothing is written
+    /// then.
+    async fn advance(&self, lease: &Lease, advance: &Advance) -> Result<Advanced>;
+
+    /// Records the end of a run and gives back the leases that it still holds.
+    async fn finish_run(&self, run_id: RunId, status: RunStatus, error: Option<&str>)
+    -> Result<()>;
+
+    /// Runs, newest first.
+    async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>>;
+
+    /// The table runs of a run, by table.
+    async fn table_runs(&self, run_id: RunId) -> Result<Vec<TableRun>>;
+
+    // Watermarks.
+
+    /// Watermarks, by key.
+    async fn watermarks(&self, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>>;
+
+    /// Makes a watermark; `AlreadyExists` when its key has one.
+    async fn create_watermark(
+        &self,
+        key: &TableKey,
+        settings: &WatermarkSettings,
+        actor: &Actor,
+        reason: Option<&str>,
+    ) -> Result<WatermarkRecord>;
+
+    /// Edits, resets or undoes. `Conflict` when `expected` is given and is not
+    /// the stored version, `Locked` while a run holds the table. A reset starts
+    /// a new generation.
+    async fn change_watermark(
+        &self,
+        id: &str,
+        change: &Change,
+        expected: Option<u64>,
+        actor: &Actor,
+        reason: Option<&str>,
+    ) -> Result<WatermarkRecord>;
+
+    /// Removes a watermark and its history; `Locked` while a run holds the table.
+    async fn delete_watermark(&self, id: &str) -> Result<()>;
+
+    /// The changes of a watermark, newest first.
+    async fn history(&self, id: &str) -> Result<Vec<HistoryRow>>;
+
+    /// Sets the head of a table's lake, and the watermark to what its manifest
+    /// says, after the user decided that the lake is right. `progress` is absent
+    /// for a full table.
+    async fn adopt(
+        &self,
+        lease: &Lease,
+        head: Option<&Head>,
+        progress: Option<(&WatermarkSettings, &Progress)>,
+        actor: &Actor,
+    ) -> Result<TableState>;
+
+    // Keeping house.
+
+    /// Leases that are held.
+    async fn locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>>;
+
+    /// Ends leases by hand and returns them.
+    async fn release_locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>>;
+
+    /// Empties every table; the identity changes.
+    async fn truncate(&self) -> Result<()>;
+
+    /// Removes the store's tables.
+    async fn destroy(&self) -> Result<()>;
+}
+
+/// The versioned progress of a record.
+pub(crate) fn versioned(record: &WatermarkRecord) -> Versioned {
+    Versioned { version: record.version, progress: record.progress.clone() }
+}
