@@ -42,6 +42,11 @@ pub struct Manifest {
     pub files: Vec<DataFile>,
     /// Files of earlier manifests that count no more.
     pub taken_out: Vec<TakenOut>,
+    /// Highest cursor value in all live files after this commit. A run that reads
+    /// only above it cannot meet rows that the lake already holds.
+    #[serde(with = "crate::text::position_text")]
+    #[schemars(with = "serde_json::Value")]
+    pub live_highest: Option<Position>,
     /// Rows, NULL cursors, rows held back, values changed by policy, by name.
     pub counters: BTreeMap<String, u64>,
     /// What the user should know.

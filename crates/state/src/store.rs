@@ -90,6 +90,9 @@ pub struct Advance {
     pub head: Option<Head>,
     /// The watermark's move; `None` for a full table.
     pub watermark: Option<AdvanceWatermark>,
+    /// Whether the lease is given back with it; not where an earlier run was
+    /// finished and this one goes on.
+    pub release: bool,
 }
 
 /// How a watermark moves.
@@ -186,8 +189,8 @@ pub trait StateStore: Send + Sync {
     async fn update_table(&self, lease: &Lease, update: &TableUpdate) -> Result<()>;
 
     /// Moves the watermark by compare-and-set on version and token, writes the
-    /// history, the head and the record, gives the lease back, and returns what
-    /// is stored. `Conflict` when version or token changed; nothing is written
+    /// history, the head and the record, and returns what is stored; gives the
+    /// lease back where asked. `Conflict` when version or token changed; nothing is written
     /// then.
     async fn advance(&self, lease: &Lease, advance: &Advance) -> Result<Advanced>;
 
