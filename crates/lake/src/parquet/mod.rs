@@ -1,0 +1,66 @@
+//! Parquet files: written in a bounded amount of memory, and read back.
+
+mod file;
+mod reader;
+mod sink;
+mod upload;
+mod writer;
+
+use std::cmp::Ordering;
+
+use tidelake_model::{Error, ErrorKind, Result};
+use tidelake_watermark::Position;
+
+pub(crate) use reader::read_files;
+pub use upload::UploadRecorder;
+pub use writer::{FILE_BYTES, TableWriter, WriterSettings};
+
+/// Cursor values of some rows: of a batch, or of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileExtent {
+    /// Lowest value, NULLs aside; `None` where there is none or nobody but the
+    /// source can compare.
+    pub min: Option<Position>,
+    /// Highest value.
+    pub max: Option<Position>,
+    /// Rows whose cursor is NULL.
+    pub nulls: u64,
+}
+
+impl FileExtent {
+    /// Joins the extents of two sets of rows.
+    pub fn join(self, other: Self) -> Result<Self> {
+        Ok(Self {
+            min: pick(self.min, other.min, Ordering::Less)?,
+            max: pick(self.max, other.max, Ordering::Greater)?,
+            nulls: self.nulls.saturating_add(other.nulls),
+        })
+    }
+}
+
+fn pick(
+    left: Option<Position>,
+    right: Option<Position>,
+    wanted: Ordering,
+) -> Result<Option<Position>> {
+    let (Some(first), Some(second)) = (&left, &right) else {
+        return Ok(left.or(right));
+    };
+    let order = second.compare(first).map_err(|error| {
+        Error::new(ErrorKind::Data, "cursor values cannot be compared").with_source(error)
+    })?;
+    Ok(if order == wanted { right } else { left })
+}
+
+/// What a failed Parquet operation means; an error of ours inside it comes out.
+pub(super) fn failed(action: &str, error: ::parquet::errors::ParquetError) -> Error {
+    match error {
+        ::parquet::errors::ParquetError::External(inner) => match inner.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(other) => {
+                Error::new(ErrorKind::Internal, format!("cannot {action}")).with_source(other)
+            }
+        },
+        error => Error::new(ErrorKind::Internal, format!("cannot {action}")).with_source(error),
+    }
+}

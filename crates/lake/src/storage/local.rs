@@ -1,0 +1,516 @@
+//! Objects as files below a folder.
+//!
+//! A file appears under its name by a rename or a link of a finished one, after
+//! it was flushed to the disk; until then it has a hidden name that ends in
+//! `.tmp`. What happens under a condition happens under a lock file, so that it
+//! holds between processes.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
+
+use super::{PartPlace, Storage, Version, completed_earlier, missing, random};
+use crate::layout::{hex, parse_data_key};
+
+/// Longest wait for another process that changes the same document.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// A storage in a folder, which is made when the first object is written.
+pub fn local(folder: impl AsRef<Path>) -> Result<Arc<LocalStorage>> {
+    let folder = folder.as_ref();
+    if !folder.is_absolute() {
+        let message = format!("the folder {} is not an absolute path", folder.display());
+        return Err(Error::new(ErrorKind::Configuration, message)
+            .with_hint("write the whole path of the lake's folder"));
+    }
+    if folder.exists() && !folder.is_dir() {
+        let message = format!("{} is not a folder", folder.display());
+        return Err(Error::new(ErrorKind::Configuration, message));
+    }
+    Ok(Arc::new(LocalStorage { base: folder.to_owned() }))
+}
+
+/// A storage in a local folder.
+pub struct LocalStorage {
+    base: PathBuf,
+}
+
+impl LocalStorage {
+    fn path(&self, key: &str) -> Result<PathBuf> {
+        let mut path = self.base.clone();
+        for segment in key.split('/').filter(|_| !key.is_empty()) {
+            if matches!(segment, "" | "." | "..") || segment.contains(['\\', '\0']) {
+                let message = format!("{key:?} is no key of an object");
+                return Err(Error::new(ErrorKind::Internal, message));
+            }
+            path.push(segment);
+        }
+        Ok(path)
+    }
+
+    /// The hidden file beside the object in which it is written.
+    fn staged_path(&self, upload: &UploadRef) -> Result<PathBuf> {
+        let object = self.path(&upload.key)?;
+        if upload.upload_id != staged_name(&object) {
+            let message = format!("{:?} is no upload of {:?}", upload.upload_id, upload.key);
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        Ok(object.with_file_name(&upload.upload_id))
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        Error::new(ErrorKind::Internal, "a file operation was cut short").with_source(error)
+    })?
+}
+
+#[async_trait]
+impl Storage for LocalStorage {
+    fn location(&self) -> String {
+        self.base.display().to_string()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<(Bytes, Version)>> {
+        let path = self.path(key)?;
+        blocking(move || read(&path)).await
+    }
+
+    async fn head(&self, key: &str) -> Result<Option<u64>> {
+        let path = self.path(key)?;
+        blocking(move || size(&path)).await
+    }
+
+    async fn range(&self, key: &str, range: Range<u64>) -> Result<Bytes> {
+        let path = self.path(key)?;
+        blocking(move || {
+            let mut file = match File::open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(missing(&path.display().to_string()));
+                }
+                opened => opened.map_err(failed("read", &path))?,
+            };
+            let length = usize::try_from(range.end.saturating_sub(range.start));
+            let mut bytes = vec![0; length.unwrap_or(usize::MAX)];
+            file.seek(SeekFrom::Start(range.start)).map_err(failed("read", &path))?;
+            file.read_exact(&mut bytes).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => {
+                    let message = format!("{} ends before byte {}", path.display(), range.end);
+                    Error::new(ErrorKind::Mismatch, message)
+                }
+                _ => failed("read", &path)(error),
+            })?;
+            Ok(bytes.into())
+        })
+        .await
+    }
+
+    async fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let path = self.path(folder)?;
+        let folder = folder.to_owned();
+        blocking(move || {
+            let mut keys = Vec::new();
+            list_into(&path, &folder, &mut keys)?;
+            keys.sort();
+            Ok(keys)
+        })
+        .await
+    }
+
+    async fn put_new(&self, key: &str, bytes: Bytes) -> Result<()> {
+        let path = self.path(key)?;
+        blocking(move || {
+            let staged = path.with_file_name(format!("{}.{:x}.tmp", hidden(&path), random()));
+            write_new(&staged, &bytes)?;
+            let linked = link_new(&staged, &path);
+            let removed = remove(&staged);
+            linked.and(removed)?;
+            sync_folder(&path)
+        })
+        .await
+    }
+
+    async fn put_if(&self, key: &str, bytes: Bytes, version: Option<&Version>) -> Result<()> {
+        let Some(version) = version.cloned() else {
+            return self.put_new(key, bytes).await.map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => Error::new(ErrorKind::Conflict, error.message()),
+                _ => error,
+            });
+        };
+        let path = self.path(key)?;
+        blocking(move || {
+            let _lock = lock(&path)?;
+            if read(&path)?.map(|(_, stored)| stored) != Some(version) {
+                let message = format!("{} was changed meanwhile", path.display());
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            replace(&path, &bytes)
+        })
+        .await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
+        let path = self.path(key)?;
+        blocking(move || replace(&path, &bytes)).await
+    }
+
+    async fn begin(&self, key: &str) -> Result<UploadRef> {
+        let path = self.path(key)?;
+        let upload = UploadRef { key: key.to_owned(), upload_id: staged_name(&path) };
+        let staged = self.staged_path(&upload)?;
+        blocking(move || {
+            make_folder(&staged)?;
+            // A writer that was given up may still hold the old file open.
+            remove(&staged)?;
+            File::create_new(&staged).map_err(failed("write", &staged))?;
+            Ok(upload)
+        })
+        .await
+    }
+
+    async fn put_part(
+        &self,
+        upload: &UploadRef,
+        place: PartPlace,
+        bytes: Bytes,
+    ) -> Result<UploadPart> {
+        let staged = self.staged_path(upload)?;
+        blocking(move || {
+            let mut file = match OpenOptions::new().write(true).open(&staged) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let message = format!("the upload {} is gone", staged.display());
+                    return Err(Error::new(ErrorKind::Conflict, message));
+                }
+                opened => opened.map_err(failed("write", &staged))?,
+            };
+            file.seek(SeekFrom::Start(place.offset)).map_err(failed("write", &staged))?;
+            file.write_all(&bytes).map_err(failed("write", &staged))?;
+            Ok(UploadPart { content_id: bytes.len().to_string() })
+        })
+        .await
+    }
+
+    async fn persist(&self, upload: &UploadRef) -> Result<()> {
+        let staged = self.staged_path(upload)?;
+        blocking(move || {
+            let file = File::open(&staged).map_err(failed("flush", &staged))?;
+            file.sync_all().map_err(failed("flush", &staged))?;
+            sync_folder(&staged)
+        })
+        .await
+    }
+
+    async fn complete(&self, object: &StagedObject) -> Result<()> {
+        let staged = self.staged_path(&object.upload)?;
+        let path = self.path(&object.upload.key)?;
+        let bytes = object.bytes;
+        blocking(move || {
+            let location = path.display().to_string();
+            if let Some(found) = size(&staged)? {
+                completed_earlier(&staged.display().to_string(), Some(found), bytes)?;
+                let file = File::open(&staged).map_err(failed("flush", &staged))?;
+                file.sync_all().map_err(failed("flush", &staged))?;
+                match link_new(&staged, &path) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    linked => linked?,
+                }
+            }
+            completed_earlier(&location, size(&path)?, bytes)?;
+            remove(&staged)?;
+            sync_folder(&path)
+        })
+        .await
+    }
+
+    async fn abort(&self, upload: &UploadRef) -> Result<()> {
+        let staged = self.staged_path(upload)?;
+        blocking(move || remove(&staged)).await
+    }
+
+    async fn abort_attempts(&self, folder: &str, run: RunId, below: u64) -> Result<u64> {
+        let folder = self.path(folder)?;
+        blocking(move || {
+            let mut aborted = 0;
+            for name in names(&folder)? {
+                let key = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+                let of_run = key.and_then(parse_data_key);
+                if of_run.is_some_and(|(owner, attempt)| owner == run && attempt < below) {
+                    remove(&folder.join(&name))?;
+                    aborted += 1;
+                }
+            }
+            Ok(aborted)
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        let path = self.path(key)?;
+        blocking(move || {
+            remove(&path)?;
+            remove(&lock_path(&path))
+        })
+        .await
+    }
+}
+
+fn hidden(path: &Path) -> String {
+    format!(".{}", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+fn staged_name(path: &Path) -> String {
+    format!("{}.tmp", hidden(path))
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    path.with_file_name(format!("{}.lock", hidden(path)))
+}
+
+/// Turns a failed operation on a path into an error that says what to do.
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let folder = path.parent().unwrap_or(path).display().to_string();
+    let path = path.display().to_string();
+    move |error| {
+        let what = format!("cannot {action} {path}");
+        let (kind, hint) = match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => (
+                ErrorKind::Denied,
+                format!("give tidelake's user the right to read and write in {folder}"),
+            ),
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
+                (ErrorKind::Unavailable, format!("free some space for {folder}, then run again"))
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
+                (ErrorKind::Configuration, format!("choose a folder in which {folder} can be made"))
+            }
+            _ => (ErrorKind::Unavailable, format!("check the disk that holds {folder}")),
+        };
+        Error::new(kind, what).with_hint(hint).with_source(error)
+    }
+}
+
+fn read(path: &Path) -> Result<Option<(Bytes, Version)>> {
+    match fs::read(path) {
+        Ok(bytes) => {
+            let version = Version(hex(&Sha256::digest(&bytes)));
+            Ok(Some((bytes.into(), version)))
+        }
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn size(path: &Path) -> Result<Option<u64>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.is_file().then(|| metadata.len())),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound)
+}
+
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        entries => entries.map_err(failed("list", folder))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed("list", folder))?;
+        names.extend(entry.file_name().into_string());
+    }
+    Ok(names)
+}
+
+fn list_into(path: &Path, folder: &str, keys: &mut Vec<String>) -> Result<()> {
+    for name in names(path)? {
+        let path = path.join(&name);
+        let is_hidden =
+            name.starts_with('.') && (name.ends_with(".tmp") || name.ends_with(".lock"));
+        let key = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        if path.is_dir() {
+            list_into(&path, &key, keys)?;
+        } else if !is_hidden {
+            keys.push(key);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folder of a file, and makes the new folders outlast a power failure.
+fn make_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) else {
+        return Ok(());
+    };
+    let existing = folder.ancestors().find(|ancestor| ancestor.is_dir());
+    fs::create_dir_all(folder).map_err(failed("make the folder of", path))?;
+    for made in folder.ancestors().take_while(|made| Some(*made) != existing) {
+        sync_folder(made)?;
+    }
+    Ok(())
+}
+
+/// Flushes the folder that a file stands in: only then is its name durable.
+fn sync_folder(path: &Path) -> Result<()> {
+    let Some(folder) = path.parent().filter(|_| cfg!(unix)) else {
+        return Ok(());
+    };
+    let opened = File::open(folder).map_err(failed("flush the folder of", path))?;
+    match opened.sync_all() {
+        // Some network file systems cannot flush folders.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) =>
+        {
+            Ok(())
+        }
+        synced => synced.map_err(failed("flush the folder of", path)),
+    }
+}
+
+fn write_new(staged: &Path, bytes: &[u8]) -> Result<()> {
+    make_folder(staged)?;
+    let written = File::create_new(staged).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| {
+        // What is left of it is hidden and may stay if it cannot be removed.
+        let _ = fs::remove_file(staged);
+        failed("write", staged)(error)
+    })
+}
+
+/// Gives a finished file its name unless another has it.
+fn link_new(staged: &Path, path: &Path) -> Result<()> {
+    let exists =
+        || Error::new(ErrorKind::AlreadyExists, format!("{} already exists", path.display()));
+    match fs::hard_link(staged, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+        // Not every file system knows links.
+        Err(_) => {
+            let _lock = lock(path)?;
+            if path.exists() {
+                return Err(exists());
+            }
+            fs::rename(staged, path).map_err(failed("write", path))
+        }
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let staged = path.with_file_name(format!("{}.{:x}.tmp", hidden(path), random()));
+    write_new(&staged, bytes)?;
+    fs::rename(&staged, path).map_err(|error| {
+        let _ = fs::remove_file(&staged);
+        failed("write", path)(error)
+    })?;
+    sync_folder(path)
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if !is_missing(&error) => Err(failed("delete", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps other processes from changing a document under a condition. The lock
+/// ends with the returned file; a process that dies gives it back.
+fn lock(path: &Path) -> Result<File> {
+    let lock = lock_path(path);
+    make_folder(&lock)?;
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).open(&lock);
+    let file = file.map_err(failed("write", &lock))?;
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process keeps {} locked", lock.display());
+                return Err(Error::new(ErrorKind::Unavailable, message));
+            }
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                let message = format!("the file system of {} has no locks", lock.display());
+                return Err(Error::new(ErrorKind::Unsupported, message)
+                    .with_hint("put the lake on a file system with file locks"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock", &lock)(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_without_rights_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), b"").unwrap();
+        let storage = local(folder.path().join("file/inside")).unwrap();
+        let error = storage.put_new("a", Bytes::from_static(b"x")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.hint().unwrap().contains("file/inside"), "{error:?}");
+    }
+
+    #[test]
+    fn what_the_disk_says_becomes_what_the_user_can_do() {
+        let path = Path::new("/lake/t/a.parquet");
+        for (kind, expected) in [
+            (io::ErrorKind::PermissionDenied, ErrorKind::Denied),
+            (io::ErrorKind::ReadOnlyFilesystem, ErrorKind::Denied),
+            (io::ErrorKind::StorageFull, ErrorKind::Unavailable),
+            (io::ErrorKind::NotADirectory, ErrorKind::Configuration),
+        ] {
+            let error = failed("write", path)(kind.into());
+            assert_eq!(error.kind(), expected);
+            assert!(error.hint().unwrap().contains("/lake/t"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_crash_between_link_and_unlink_is_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = local(folder.path()).unwrap();
+        let upload = storage.begin("t/a.parquet").await.unwrap();
+        let place = PartPlace { index: 0, offset: 0 };
+        let part = storage.put_part(&upload, place, Bytes::from_static(b"abc")).await.unwrap();
+        let staged = storage.staged_path(&upload).unwrap();
+        fs::hard_link(&staged, folder.path().join("t/a.parquet")).unwrap();
+        let object = StagedObject { upload, parts: vec![part], bytes: 3, sha256: String::new() };
+        storage.complete(&object).await.unwrap();
+        assert!(!staged.exists());
+        assert_eq!(storage.list("").await.unwrap(), ["t/a.parquet"]);
+    }
+
+    #[tokio::test]
+    async fn a_key_cannot_lead_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = local(folder.path()).unwrap();
+        for key in ["../x", "a/../../x", "a//b", "/etc/x"] {
+            assert!(storage.put(key, Bytes::new()).await.is_err(), "{key}");
+        }
+        assert!(local("relative").is_err());
+    }
+}
