@@ -1,1 +1,36 @@
-//! Skeleton.
+//! The application: one file per thing a user can ask for.
+//!
+//! Every face (command line, HTTP, SDK) calls these functions and means the same
+//! by them. [`run`](run::run) owns the order of a run; nothing here knows a
+//! terminal, HTTP, an engine, Parquet, or any database by name.
+
+mod application;
+mod columns;
+pub mod create;
+mod cursor;
+mod edit;
+mod events;
+mod faults;
+mod incremental;
+mod metadata;
+mod plan;
+mod publish;
+mod recover;
+mod registry;
+pub mod run;
+mod slices;
+mod status;
+mod table_run;
+mod tables;
+pub mod watermarks;
+mod window;
+
+pub use application::{Application, Credential, Credentials, Host, LeaseTimes, Storages};
+pub use create::{Created, SyncDraft, create};
+pub use events::{Event, Events, Quiet};
+pub use faults::{Faults, NoFaults};
+pub use incremental::{CursorTypeName, IncrementalRequest};
+pub use plan::{Plan, TablePlan, plan};
+pub use registry::Registry;
+pub use run::{OnMismatch, RunMode, RunReport, RunRequest, TableReport, run};
+pub use status::{RunDetails, status};

@@ -1,0 +1,170 @@
+//! The cursor of a table as the catalogue knows it.
+
+use tidelake_model::{
+    Column, CursorRead, CursorType, Error, ErrorKind, IncrementalTable, Result, Table,
+};
+use tidelake_watermark::{Ceiling, Cursor, Kind, Tick};
+
+use crate::incremental::CursorTypeName;
+
+/// A cursor that was checked against the catalogue.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableCursor {
+    /// What the sync says of it.
+    pub(crate) settings: IncrementalTable,
+    /// For the source.
+    pub(crate) read: CursorRead,
+    /// How the upper bound is chosen.
+    pub(crate) ceiling: Ceiling,
+    /// Smallest step of its first column.
+    pub(crate) tick: Tick,
+    /// Whether a row can have no cursor value.
+    pub(crate) nullable: bool,
+    /// Whether its highest value is cheap.
+    pub(crate) indexed: bool,
+}
+
+impl TableCursor {
+    /// Looks the cursor of a sync up in the catalogue's table. The kind must
+    /// still be the one that the sync was made with.
+    pub(crate) fn find(settings: &IncrementalTable, table: &Table) -> Result<Self> {
+        let columns = columns(&settings.cursor, table)?;
+        let types = types(&columns, &settings.cursor, table)?;
+        let kinds: Vec<Kind> = types.iter().map(|found| found.kind).collect();
+        if kinds != settings.kinds {
+            let names =
+                |kinds: &[Kind]| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+            return Err(Error::new(
+                ErrorKind::Data,
+                format!(
+                    "the cursor {} is now of kind {}, the sync was made with {}",
+                    settings.cursor,
+                    names(&kinds),
+                    names(&settings.kinds)
+                ),
+            )
+            .with_hint("make the sync anew with the column's present type")
+            .in_table(&table.name));
+        }
+        let first = types.first().copied();
+        let is_clocked = first.is_some_and(|found| found.kind.is_time())
+            && !matches!(settings.cursor, Cursor::Composite(_));
+        let tick = match first {
+            Some(found) if found.kind != Kind::Date && !settings.day_ticks => {
+                Tick::of_digits(found.fraction_digits)
+            }
+            _ => Tick::DAY,
+        };
+        let all_nullable = columns.iter().all(|column| column.field.is_nullable());
+        let any_nullable = columns.iter().any(|column| column.field.is_nullable());
+        let is_fallback = matches!(settings.cursor, Cursor::Fallback(_));
+        Ok(Self {
+            settings: settings.clone(),
+            read: CursorRead { cursor: settings.cursor.clone(), kinds },
+            ceiling: if is_clocked { Ceiling::Clock } else { Ceiling::Observed },
+            tick,
+            nullable: if is_fallback { all_nullable } else { any_nullable },
+            indexed: !is_fallback && columns.first().is_some_and(|column| column.indexed),
+        })
+    }
+
+    /// The kind of its first value.
+    pub(crate) fn kind(&self) -> Kind {
+        self.read.kinds.first().copied().unwrap_or(Kind::Text)
+    }
+}
+
+/// The cursor's columns in the table.
+pub(crate) fn columns<'a>(cursor: &Cursor, table: &'a Table) -> Result<Vec<&'a Column>> {
+    let find = |name: &String| {
+        table.column(name).ok_or_else(|| {
+            let names: Vec<_> = table.columns.iter().map(Column::name).collect();
+            Error::new(ErrorKind::NotFound, format!("there is no column {name:?}"))
+                .with_hint(format!("the columns are: {}", names.join(", ")))
+                .in_table(&table.name)
+        })
+    };
+    cursor.columns().iter().map(find).collect()
+}
+
+/// How the columns can serve: one type for each component of a composite cursor,
+/// and one for all columns of a fallback.
+fn types(columns: &[&Column], cursor: &Cursor, table: &Table) -> Result<Vec<CursorType>> {
+    let usable = |column: &&Column| {
+        column.cursor.ok_or_else(|| {
+            let Column { source_type, .. } = column;
+            Error::new(
+                ErrorKind::Configuration,
+                format!("column {:?} of type {source_type} cannot be a cursor", column.name()),
+            )
+            .with_hint(
+                "choose a date, a time stamp, a whole number, an exact decimal, text or bytes; \
+                 a floating-point number is not exact enough to say how far a table was read",
+            )
+            .in_table(&table.name)
+        })
+    };
+    let types: Vec<CursorType> = columns.iter().map(usable).collect::<Result<_>>()?;
+    if !matches!(cursor, Cursor::Fallback(_)) {
+        return Ok(types);
+    }
+    let first = types.first().copied();
+    let alike = types.iter().all(|found| Some(found.kind) == first.map(|first| first.kind));
+    let finest = types.iter().max_by_key(|found| found.fraction_digits).copied();
+    match finest {
+        Some(finest) if alike => Ok(vec![finest]),
+        _ => Err(Error::new(
+            ErrorKind::Configuration,
+            format!("the columns of the fallback cursor {cursor} have different kinds"),
+        )
+        .with_hint("choose columns of one type")
+        .in_table(&table.name)),
+    }
+}
+
+/// The kinds that a cursor gets from the catalogue, checked against the types
+/// that the user named; and whether it counts in whole days.
+pub(crate) fn check_types(
+    cursor: &Cursor,
+    named: &[CursorTypeName],
+    table: &Table,
+) -> Result<(Vec<Kind>, bool)> {
+    let columns = columns(cursor, table)?;
+    let types = types(&columns, cursor, table)?;
+    let mut day_ticks = false;
+    for ((found, named), column) in types.iter().zip(named).zip(&columns) {
+        let fits = match named {
+            CursorTypeName::Date => {
+                day_ticks |= found.kind != Kind::Date;
+                found.kind.is_time()
+            }
+            CursorTypeName::Datetime => found.kind.is_time(),
+            CursorTypeName::Integer => found.kind == Kind::Integer,
+            CursorTypeName::Number => matches!(found.kind, Kind::Integer | Kind::Number),
+            CursorTypeName::Text => found.kind == Kind::Text,
+            CursorTypeName::Binary => found.kind == Kind::Binary,
+        };
+        if !fits {
+            let name = column.name();
+            let source_type = &column.source_type;
+            return Err(Error::new(
+                ErrorKind::Configuration,
+                format!("column {name:?} is of type {source_type}, not of the cursor type named"),
+            )
+            .with_hint(format!("name it as {}", type_names(found.kind)))
+            .in_table(&table.name));
+        }
+    }
+    Ok((types.iter().map(|found| found.kind).collect(), day_ticks))
+}
+
+fn type_names(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Date => "date",
+        Kind::Datetime | Kind::Timestamp => "datetime, or date to count in whole days",
+        Kind::Integer => "integer",
+        Kind::Number => "number",
+        Kind::Text => "text",
+        Kind::Binary => "binary",
+    }
+}

@@ -1,0 +1,85 @@
+//! Step 7: making committed files queryable.
+
+use tidelake_connector::{Load, TargetTable};
+use tidelake_model::{
+    Error, ErrorKind, Manifest, PublishSettings, Result, Strategy, SyncConfig, TableName,
+};
+
+use crate::table_run::TableWork;
+
+impl TableWork<'_> {
+    /// Loads the manifest's files. The target must hold exactly as many rows as
+    /// were exported; otherwise the watermark stays.
+    pub(crate) async fn publish(&self, manifest: &Manifest, replaces: bool) -> Result<()> {
+        let (Some(publisher), Some(settings)) = (&self.run.publisher, &self.run.sync.publish)
+        else {
+            return Ok(());
+        };
+        let strategy = self
+            .selected
+            .cursor
+            .as_ref()
+            .map_or(Strategy::Append, |cursor| cursor.settings.strategy);
+        let schema = std::sync::Arc::new(manifest.schema.clone());
+        let rows = || self.lake.rows(manifest.files.clone(), std::sync::Arc::clone(&schema));
+        let load = Load {
+            manifest,
+            target: &target_table(&self.run.sync, settings, &manifest.table, &manifest.started_at),
+            strategy,
+            method: settings.method,
+            replaces: replaces || self.selected.cursor.is_none(),
+            primary_key: settings.primary_keys,
+            rows: &rows,
+        };
+        let loaded = publisher.load(&load).await?;
+        let exported: u64 = manifest.files.iter().map(|file| file.rows).sum();
+        if loaded != exported {
+            return Err(Error::new(
+                ErrorKind::Data,
+                format!("{exported} rows were exported, but the target has {loaded} of them"),
+            )
+            .with_hint("look at the target's ledger table _tidelake_loads"));
+        }
+        Ok(())
+    }
+}
+
+/// The name of a table in the target.
+pub(crate) fn target_table(
+    sync: &SyncConfig,
+    settings: &PublishSettings,
+    table: &TableName,
+    at: &str,
+) -> TargetTable {
+    let digits: String = at.chars().filter(char::is_ascii_digit).take(14).collect();
+    let date = digits.get(..8).unwrap_or(&digits);
+    let sub_path = sync.target.sub_path.as_deref().unwrap_or("").replace('/', "_");
+    let tokens = [
+        ("{schema}", table.schema.as_str()),
+        ("{table}", table.table.as_str()),
+        ("{subpath}", sub_path.as_str()),
+        ("{date}", date),
+        ("{timestamp}", digits.as_str()),
+    ];
+    let fill = |pattern: &str| {
+        let mut text = String::new();
+        let mut rest = pattern;
+        // One pass, so that a name that looks like a token stays a name.
+        while let Some(character) = rest.chars().next() {
+            let token =
+                tokens.iter().find_map(|(token, value)| Some((rest.strip_prefix(token)?, value)));
+            match token {
+                Some((after, value)) => {
+                    text.push_str(value);
+                    rest = after;
+                }
+                None => {
+                    text.push(character);
+                    rest = rest.get(character.len_utf8()..).unwrap_or("");
+                }
+            }
+        }
+        text
+    };
+    TargetTable { schema: fill(&settings.schema_pattern), table: fill(&settings.table_pattern) }
+}

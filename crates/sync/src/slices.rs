@@ -1,0 +1,231 @@
+//! Reading the slices of a table run into data objects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use futures::StreamExt;
+use tidelake_connector::{CursorExtent, Source, cursor_extent};
+use tidelake_lake::{
+    FILE_BYTES, FileExtent, TableLake, TableWriter, UploadRecorder, WriterSettings,
+};
+use tidelake_model::{
+    Compression, CursorRead, DataFile, Error, ErrorKind, Result, RunId, Slice, StagedObject, Step,
+    TableName,
+};
+use tidelake_watermark::Outcome;
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::columns::Shares;
+use crate::events::{Event, Events};
+use crate::faults::Faults;
+
+/// Called once, before the first object of a table run is begun.
+#[async_trait::async_trait]
+pub(crate) trait WindowRecorder: Send + Sync {
+    /// Records the window.
+    async fn record_window(&self) -> Result<()>;
+}
+
+/// What all slices of a table run share.
+pub(crate) struct Readers {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) lake: TableLake,
+    pub(crate) table: TableName,
+    pub(crate) run_id: RunId,
+    pub(crate) attempt: u64,
+    pub(crate) cursor: Option<CursorRead>,
+    pub(crate) nulls_fail: bool,
+    pub(crate) schema: SchemaRef,
+    pub(crate) compression: Compression,
+    pub(crate) shares: Shares,
+    pub(crate) pool: Arc<Semaphore>,
+    pub(crate) recorder: Arc<dyn WindowRecorder>,
+    pub(crate) uploads: Arc<dyn UploadRecorder>,
+    pub(crate) recorded: OnceCell<()>,
+    pub(crate) events: Arc<dyn Events>,
+    pub(crate) faults: Arc<dyn Faults>,
+    /// Ends the reading: the user interrupted, the lease is lost, or another
+    /// slice failed.
+    pub(crate) stop: CancellationToken,
+}
+
+/// What one slice, or all of them together, wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) files: Vec<(DataFile, StagedObject)>,
+    pub(crate) rows: u64,
+    pub(crate) extent: CursorExtent,
+    pub(crate) counters: BTreeMap<String, u64>,
+}
+
+impl Written {
+    fn join(mut self, other: Self) -> Result<Self> {
+        self.files.extend(other.files);
+        self.rows = self.rows.saturating_add(other.rows);
+        self.extent = self.extent.join(other.extent)?;
+        for (name, count) in other.counters {
+            let total = self.counters.entry(name).or_default();
+            *total = total.saturating_add(count);
+        }
+        Ok(self)
+    }
+
+    /// What the algebra wants to know.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome { rows: self.rows, highest: self.extent.highest.clone() }
+    }
+}
+
+impl Readers {
+    /// Reads all slices, as many at once as the pool allows. After a failure the
+    /// others are stopped, their uploads aborted, and the first error is given.
+    pub(crate) async fn read(self: Arc<Self>, slices: Vec<Slice>) -> Result<Written> {
+        let mut tasks = JoinSet::new();
+        for slice in slices {
+            let readers = Arc::clone(&self);
+            tasks.spawn(async move {
+                let number = slice.number;
+                let result = readers.read_slice(&slice).await;
+                result.map(|written| (number, written)).map_err(|error| error.in_slice(number))
+            });
+        }
+        let mut parts = BTreeMap::new();
+        let mut first_error = None;
+        while let Some(joined) = tasks.join_next().await {
+            let result = joined.unwrap_or_else(|error| {
+                Err(Error::new(ErrorKind::Internal, "a reader ended unexpectedly")
+                    .with_source(error))
+            });
+            match result {
+                Ok((number, written)) => {
+                    parts.insert(number, written);
+                }
+                Err(error) => {
+                    self.stop.cancel();
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match first_error {
+            None => parts.into_values().try_fold(Written::default(), Written::join),
+            Some(error) => {
+                for (_, staged) in parts.into_values().flat_map(|written| written.files) {
+                    self.abort(&staged).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn abort(&self, staged: &StagedObject) {
+        if let Err(error) = self.lake.abort(&staged.upload).await {
+            tracing::warn!(key = staged.upload.key, error = error.chain(), "upload not aborted");
+        }
+    }
+
+    async fn read_slice(&self, slice: &Slice) -> Result<Written> {
+        let stopped = || Error::new(ErrorKind::Interrupted, "the reading was stopped");
+        let _permit = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(stopped()),
+            permit = self.pool.acquire() => permit.map_err(|_| stopped())?,
+        };
+        let mut reading = self.source.read(slice).await?;
+        let mut written = Written::default();
+        let mut writer: Option<TableWriter> = None;
+        let result = loop {
+            let next = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break Err(stopped()),
+                next = reading.batches.next() => next,
+            };
+            let batch = match next {
+                None => break Ok(()),
+                Some(Err(error)) => break Err(error),
+                Some(Ok(batch)) if batch.num_rows() == 0 => continue,
+                Some(Ok(batch)) => batch,
+            };
+            if let Err(error) = self.take(slice, &batch, &mut writer, &mut written).await {
+                break Err(error);
+            }
+        };
+        written.counters = reading.counters.snapshot();
+        match (result, writer) {
+            (Ok(()), Some(writer)) => {
+                written.files = writer.finish().await?;
+                let in_files: u64 = written.files.iter().map(|(file, _)| file.rows).sum();
+                if in_files != written.rows {
+                    return Err(Error::new(
+                        ErrorKind::Internal,
+                        format!("{} rows were read and {in_files} written", written.rows),
+                    ));
+                }
+                Ok(written)
+            }
+            (Ok(()), None) => Ok(written),
+            (Err(error), writer) => {
+                if let Some(writer) = writer {
+                    writer.abort().await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Encodes one batch.
+    async fn take(
+        &self,
+        slice: &Slice,
+        batch: &arrow::array::RecordBatch,
+        writer: &mut Option<TableWriter>,
+        written: &mut Written,
+    ) -> Result<()> {
+        // The window is on record before anything is begun for it.
+        self.recorded.get_or_try_init(|| self.recorder.record_window()).await?;
+        let extent = match &self.cursor {
+            Some(cursor) => cursor_extent(batch, cursor)?,
+            None => CursorExtent::default(),
+        };
+        if self.nulls_fail && extent.nulls > 0 {
+            return Err(Error::new(ErrorKind::Data, "a row has no value in the cursor column")
+                .with_hint("set --null-cursor to first, include or exclude, or fill the column"));
+        }
+        let open = match writer {
+            Some(open) => open,
+            None => {
+                let open = writer.insert(self.lake.writer(self.settings(slice.number))?);
+                self.faults.after(Step::Begin, Some(&self.table)).await?;
+                open
+            }
+        };
+        let file_extent = FileExtent {
+            min: extent.lowest.clone(),
+            max: extent.highest.clone(),
+            nulls: extent.nulls,
+        };
+        open.write(batch, file_extent).await?;
+        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        let bytes = u64::try_from(batch.get_array_memory_size()).unwrap_or(u64::MAX);
+        written.rows = written.rows.saturating_add(rows);
+        written.extent = std::mem::take(&mut written.extent).join(extent)?;
+        self.events.event(&Event::RowsRead { table: self.table.clone(), rows, bytes });
+        self.faults.after(Step::Batch, Some(&self.table)).await
+    }
+
+    /// Settings of a writer whose objects carry that slice number.
+    pub(crate) fn settings(&self, slice: u32) -> WriterSettings {
+        WriterSettings {
+            run_id: self.run_id,
+            attempt: self.attempt,
+            slice,
+            schema: Arc::clone(&self.schema),
+            compression: self.compression,
+            file_bytes: FILE_BYTES,
+            memory_bytes: usize::try_from(self.shares.encoder).unwrap_or(usize::MAX),
+            recorder: Some(Arc::clone(&self.uploads)),
+        }
+    }
+}

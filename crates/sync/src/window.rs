@@ -1,0 +1,411 @@
+//! Fixing the window: the source's clock, the fence, then what they allow.
+
+use std::cmp::Ordering;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{Offset, TimeZone};
+use tidelake_connector::{
+    Capabilities, ClockReading, ClockRequest, Effort, FencePurpose, Highest, HighestRequest, Source,
+};
+use tidelake_model::{
+    Error, ErrorKind, FenceMode, Notice, NoticeCode, NullCursor, Result, SyncConfig, TableName,
+    WindowRecord, instant_text,
+};
+use tidelake_watermark::{
+    Bound, Ceiling, CompareError, Decimal, FENCE_SETBACK_NANOS, Fence, Kind, Lookback, Position,
+    Progress, Range, Value, Window, clock_high, observed_high, reading,
+};
+
+use crate::cursor::TableCursor;
+
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
+
+/// What became of fixing a window.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fixed {
+    /// The window; `None` where nothing may or can be read now.
+    pub(crate) window: Option<WindowRecord>,
+    /// What the user should know.
+    pub(crate) notices: Vec<Notice>,
+    /// Counts that were cheap, by name.
+    pub(crate) counters: Vec<(&'static str, u64)>,
+}
+
+/// The window of a table that is read whole.
+pub(crate) fn whole() -> WindowRecord {
+    WindowRecord {
+        range: None,
+        gap: None,
+        high: None,
+        stays: false,
+        replaces: true,
+        null_cursors: true,
+        ceiling: "none".into(),
+        fence: None,
+        safety_lag: 0,
+        version: None,
+        progress: Progress::default(),
+    }
+}
+
+/// Fixes windows of one sync against one source.
+pub(crate) struct Fixer<'a> {
+    /// The settings.
+    pub(crate) sync: &'a SyncConfig,
+    /// The source.
+    pub(crate) source: &'a dyn Source,
+    /// The table.
+    pub(crate) table: &'a TableName,
+    /// Its cursor.
+    pub(crate) cursor: &'a TableCursor,
+    /// Whether this may wait for writers in flight.
+    pub(crate) may_wait: bool,
+}
+
+impl Fixer<'_> {
+    /// Fixes the window above `progress`. `version` is that of the stored
+    /// watermark, `replaces` whether the rows replace all that the lake holds.
+    pub(crate) async fn fix(
+        &self,
+        progress: &Progress,
+        version: Option<u64>,
+        replaces: bool,
+    ) -> Result<Fixed> {
+        let mut fixed = Fixed { window: None, notices: vec![], counters: vec![] };
+        let purpose = self.purpose(&mut fixed.notices)?;
+        let is_time = self.cursor.kind().is_time();
+        // For ids the highest committed one is read before the wait, so that a
+        // lower id which commits during the wait is seen by the read.
+        let mut highest = Highest::default();
+        if self.cursor.ceiling == Ceiling::Observed && !is_time {
+            highest = self.highest(Effort::Scan, None).await?;
+            if highest.value == Some(None) {
+                return Ok(self.nothing(fixed, &highest));
+            }
+        }
+        let clock = self.clock(&purpose).await?;
+        fixed.notices.extend(clock.notices.iter().cloned());
+        let setback = if purpose == FencePurpose::Time { FENCE_SETBACK_NANOS } else { 0 };
+        let lag = self.lag_nanos();
+        let Some(instant) = reading(clock.now.saturating_sub(setback), lag, clock.fence) else {
+            tracing::debug!(table = %self.table, "the fence is closed, nothing is read");
+            return Ok(fixed);
+        };
+        let high = match self.cursor.ceiling {
+            Ceiling::Clock => Position::from(self.clock_high(instant, &clock)?),
+            Ceiling::Observed => {
+                let cap = if is_time { Some(self.clock_high(instant, &clock)?) } else { None };
+                if is_time {
+                    let above = cap.clone().map(|cap| Range {
+                        low: Some(Bound { at: cap.into(), inclusive: false }),
+                        high: None,
+                    });
+                    highest = self.highest(Effort::Scan, above).await?;
+                }
+                let Some(Some(top)) = &highest.value else {
+                    return Ok(self.nothing(fixed, &highest));
+                };
+                self.held_back(top, cap.as_ref(), &highest, &mut fixed);
+                let gap = self.safety_gap()?;
+                observed_high(top, cap.as_ref(), gap.as_ref()).map_err(mixed)?
+            }
+        };
+        let window = Window::plan(progress, &high, self.lookback()?.as_ref()).map_err(mixed)?;
+        self.behind(progress, &highest, &mut fixed.notices);
+        let is_first = progress.watermark.is_none() && progress.max_seen.is_none();
+        let null_cursors = self.cursor.nullable
+            && match self.sync.null_cursor {
+                NullCursor::First => is_first,
+                NullCursor::Include | NullCursor::Fail => true,
+                NullCursor::Exclude => false,
+            };
+        if self.cursor.nullable && !null_cursors {
+            self.count_nulls(&mut fixed).await?;
+        }
+        let fence = match clock.fence {
+            Fence::Before(at) => Some(format!("{} ({})", instant_text(at), note(&clock))),
+            Fence::Open | Fence::Closed => clock.fence_note.clone(),
+        };
+        let record = WindowRecord {
+            range: Some(window.range),
+            gap: window.gap,
+            high: Some(window.high),
+            stays: window.stays,
+            replaces,
+            null_cursors,
+            ceiling: match self.cursor.ceiling {
+                Ceiling::Clock => "clock".into(),
+                Ceiling::Observed => "observed".into(),
+            },
+            fence,
+            safety_lag: self.sync.safety_lag,
+            version,
+            progress: progress.clone(),
+        };
+        tracing::debug!(
+            table = %self.table,
+            window = describe(&record),
+            ceiling = record.ceiling,
+            fence = record.fence.as_deref().unwrap_or("none"),
+            source_clock = instant_text(clock.now),
+            safety_lag = self.sync.safety_lag,
+            "window fixed"
+        );
+        fixed.window = Some(record);
+        Ok(fixed)
+    }
+
+    /// What the fence is wanted for, given what the source can do.
+    fn purpose(&self, notices: &mut Vec<Notice>) -> Result<FencePurpose> {
+        let Capabilities { rows_commit_out_of_order, has_fence, .. } = self.source.capabilities();
+        if !rows_commit_out_of_order || self.sync.fence.mode == FenceMode::Off {
+            return Ok(FencePurpose::None);
+        }
+        let purpose = match self.cursor.kind() {
+            kind if kind.is_time() => FencePurpose::Time,
+            Kind::Integer | Kind::Number => FencePurpose::Identifier,
+            _ => FencePurpose::None,
+        };
+        if has_fence && purpose != FencePurpose::None {
+            return Ok(purpose);
+        }
+        let message = format!("no in-flight fence for a cursor of kind {}", self.cursor.kind());
+        if self.sync.fence.mode == FenceMode::Require {
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint("set --inflight-fence to auto or off, and choose a safety lag")
+                .in_table(self.table));
+        }
+        notices.push(Notice::new(NoticeCode::FenceUnavailable, message));
+        Ok(FencePurpose::None)
+    }
+
+    async fn clock(&self, purpose: &FencePurpose) -> Result<ClockReading> {
+        let wait = if self.may_wait { self.sync.fence.wait } else { 0 };
+        let request = ClockRequest {
+            table: self.table.clone(),
+            purpose: purpose.clone(),
+            mode: self.sync.fence.mode,
+            wait: Duration::from_secs(wait),
+            ignore_users: self.sync.fence.ignore_users.clone(),
+        };
+        self.source.clock(&request).await.map_err(|error| error.in_table(self.table))
+    }
+
+    async fn highest(&self, effort: Effort, count: Option<Range>) -> Result<Highest> {
+        let request = HighestRequest {
+            table: self.table.clone(),
+            cursor: self.cursor.read.clone(),
+            effort,
+            count,
+            count_nulls: self.cursor.nullable,
+        };
+        self.source.highest(&request).await.map_err(|error| error.in_table(self.table))
+    }
+
+    /// The lag counts for times only, and not under an observed ceiling, whose
+    /// cap is the clock without it.
+    fn lag_nanos(&self) -> u64 {
+        match self.cursor.ceiling {
+            Ceiling::Clock => self.sync.safety_lag.saturating_mul(1_000_000_000),
+            Ceiling::Observed => 0,
+        }
+    }
+
+    /// The clock ceiling in the cursor's own kind.
+    fn clock_high(&self, instant: i128, clock: &ClockReading) -> Result<Value> {
+        let zone = self.sync.cursor_zone.as_deref().unwrap_or(&clock.zone);
+        let local = match self.cursor.kind() {
+            Kind::Timestamp => Value::Timestamp(instant),
+            Kind::Datetime => Value::Datetime(local_nanos(instant, zone)?),
+            _ => {
+                let days = local_nanos(instant, zone)?.div_euclid(86_400 * NANOS_PER_SECOND);
+                Value::Date(i64::try_from(days).unwrap_or(i64::MAX))
+            }
+        };
+        clock_high(&local, self.cursor.tick)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "a clock ceiling for no time"))
+    }
+
+    fn lookback(&self) -> Result<Option<Lookback>> {
+        let Some(text) = &self.sync.lookback else { return Ok(None) };
+        parse_lookback(text, self.cursor.kind()).map(Some)
+    }
+
+    fn safety_gap(&self) -> Result<Option<Decimal>> {
+        let Some(text) = &self.sync.safety_gap else { return Ok(None) };
+        parse_amount(text, "safety gap").map(Some)
+    }
+
+    /// No row has a value: nothing is read, and rows without one wait with it.
+    fn nothing(&self, mut fixed: Fixed, highest: &Highest) -> Fixed {
+        if let Some(nulls) = highest.nulls.filter(|nulls| *nulls > 0) {
+            fixed.counters.push(("null_cursors", nulls));
+            let message = format!("{nulls} rows have no value in {}", self.cursor.settings.cursor);
+            fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
+        }
+        fixed
+    }
+
+    fn held_back(&self, top: &Position, cap: Option<&Value>, found: &Highest, fixed: &mut Fixed) {
+        let is_above =
+            cap.is_some_and(|cap| matches!(top.first().compare(cap), Ok(Ordering::Greater)));
+        if !is_above {
+            return;
+        }
+        let rows = match found.rows {
+            Some(rows) => {
+                fixed.counters.push(("held_back", rows));
+                format!("{rows} rows")
+            }
+            None => "rows (not counted)".to_owned(),
+        };
+        let message =
+            format!("{rows} are above the source's clock, up to {top}, and are held back");
+        fixed.notices.push(Notice::new(NoticeCode::HeldBack, message));
+    }
+
+    /// Tells of a source whose highest value is below what was exported.
+    fn behind(&self, progress: &Progress, highest: &Highest, notices: &mut Vec<Notice>) {
+        let (Some(seen), Some(Some(top))) = (&progress.max_seen, &highest.value) else { return };
+        if matches!(top.compare(seen), Ok(Ordering::Less)) {
+            notices.push(behind_notice(top, seen));
+        }
+    }
+
+    /// After a run that read nothing: whether the source went backwards, where
+    /// that is cheap to know.
+    pub(crate) async fn behind_after_nothing(&self, progress: &Progress) -> Result<Option<Notice>> {
+        let Some(seen) = &progress.max_seen else { return Ok(None) };
+        if self.cursor.ceiling == Ceiling::Observed || !self.cursor.indexed {
+            return Ok(None);
+        }
+        let request = HighestRequest {
+            table: self.table.clone(),
+            cursor: self.cursor.read.clone(),
+            effort: Effort::Cheap,
+            count: None,
+            count_nulls: false,
+        };
+        let highest = self.source.highest(&request).await?;
+        Ok(match highest.value {
+            Some(Some(top)) if matches!(top.compare(seen), Ok(Ordering::Less)) => {
+                Some(behind_notice(&top, seen))
+            }
+            _ => None,
+        })
+    }
+
+    async fn count_nulls(&self, fixed: &mut Fixed) -> Result<()> {
+        let nulls = self.highest(Effort::Cheap, None).await?.nulls;
+        match nulls {
+            Some(0) => {}
+            Some(nulls) => {
+                fixed.counters.push(("null_cursors", nulls));
+                let message =
+                    format!("{nulls} rows have no value in {}", self.cursor.settings.cursor);
+                fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
+            }
+            None => {
+                let message = format!(
+                    "rows without a value in {} were not counted, since no index gives them",
+                    self.cursor.settings.cursor
+                );
+                fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn note(clock: &ClockReading) -> &str {
+    clock.fence_note.as_deref().unwrap_or("in flight")
+}
+
+fn behind_notice(top: &Position, seen: &Position) -> Notice {
+    let message = format!(
+        "the source's highest value {top} is below {seen}, which was exported before; was it \
+         restored or truncated?"
+    );
+    Notice::new(NoticeCode::SourceBehindWatermark, message)
+}
+
+fn mixed(error: CompareError) -> Error {
+    Error::new(ErrorKind::Data, "the stored watermark does not fit the cursor")
+        .with_source(error)
+        .with_hint("reset the watermark, or make the sync anew")
+}
+
+/// An instant as naive nanoseconds of a zone's wall clock.
+fn local_nanos(instant: i128, zone: &str) -> Result<i128> {
+    let unknown = || {
+        Error::new(ErrorKind::Configuration, format!("the time zone {zone:?} is not known"))
+            .with_hint("name the zone of the cursor with --cursor-zone, for example Europe/Berlin")
+    };
+    let zone = chrono_tz::Tz::from_str(zone).map_err(|_| unknown())?;
+    let seconds = i64::try_from(instant.div_euclid(NANOS_PER_SECOND)).map_err(|_| unknown())?;
+    let utc = chrono::DateTime::from_timestamp(seconds, 0).ok_or_else(unknown)?;
+    let offset = zone.offset_from_utc_datetime(&utc.naive_utc()).fix().local_minus_utc();
+    Ok(instant + i128::from(offset) * NANOS_PER_SECOND)
+}
+
+/// Whether a zone's name is known.
+pub(crate) fn check_zone(zone: &str) -> Result<()> {
+    local_nanos(0, zone).map(|_| ())
+}
+
+/// A lookback: whole seconds for times, an amount for numbers.
+pub(crate) fn parse_lookback(text: &str, kind: Kind) -> Result<Lookback> {
+    if kind.is_time() {
+        let seconds: u64 = text.parse().map_err(|_| {
+            Error::new(
+                ErrorKind::Configuration,
+                format!("the lookback {text:?} is no number of seconds"),
+            )
+            .with_hint("give whole seconds, for example --lookback 3600")
+        })?;
+        return Ok(Lookback::Nanos(seconds.saturating_mul(1_000_000_000)));
+    }
+    if !matches!(kind, Kind::Integer | Kind::Number) {
+        return Err(Error::new(
+            ErrorKind::Configuration,
+            format!("a cursor of kind {kind} cannot look back"),
+        )
+        .with_hint("leave --lookback out"));
+    }
+    parse_amount(text, "lookback").map(Lookback::Amount)
+}
+
+/// An amount that is not negative.
+pub(crate) fn parse_amount(text: &str, what: &str) -> Result<Decimal> {
+    Decimal::parse(text).filter(|_| !text.starts_with('-')).ok_or_else(|| {
+        Error::new(ErrorKind::Configuration, format!("the {what} {text:?} is no number"))
+            .with_hint("give a number of 0 or more")
+    })
+}
+
+/// A window in words: `(low, high]`, and its gap.
+pub(crate) fn describe(window: &WindowRecord) -> String {
+    let Some(range) = &window.range else { return "every row".to_owned() };
+    let mut text = describe_range(range);
+    if let Some(gap) = &window.gap {
+        text.push_str(&format!(" of which {} is a gap read again", describe_range(gap)));
+    }
+    if window.null_cursors {
+        text.push_str(" and rows without a value");
+    }
+    text
+}
+
+fn describe_range(range: &Range) -> String {
+    let low = match &range.low {
+        None => "(…".to_owned(),
+        Some(Bound { at, inclusive: true }) => format!("[{at}"),
+        Some(Bound { at, inclusive: false }) => format!("({at}"),
+    };
+    match &range.high {
+        None => format!("{low}, …)"),
+        Some(Bound { at, inclusive: true }) => format!("{low}, {at}]"),
+        Some(Bound { at, inclusive: false }) => format!("{low}, {at})"),
+    }
+}
