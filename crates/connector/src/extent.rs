@@ -158,7 +158,7 @@ fn time(kind: Kind, count: i64, nanos: i128) -> Value {
 }
 
 /// One non-null cell as a cursor value of the kind.
-fn value_at(column: &ArrayRef, row: usize, kind: Kind) -> Result<Value> {
+pub(crate) fn value_at(column: &ArrayRef, row: usize, kind: Kind) -> Result<Value> {
     use DataType as T;
     let integer = |value: i128| match kind {
         Kind::Number => Decimal::parse(&value.to_string()).map(Value::Number),
