@@ -1,0 +1,136 @@
+//! Conversions between numbers that either are exact or are refused.
+
+/// Whole numbers up to here have a float of the same value.
+const EXACT_LIMIT: i64 = 1 << 53;
+
+/// The float of the same value, if there surely is one.
+pub(crate) fn exact_float(number: i64) -> Option<f64> {
+    if !(-EXACT_LIMIT..=EXACT_LIMIT).contains(&number) {
+        return None;
+    }
+    let high = i32::try_from(number >> 32).ok()?;
+    let low = u32::try_from(number & 0xFFFF_FFFF).ok()?;
+    Some(f64::from(high) * 4_294_967_296.0 + f64::from(low))
+}
+
+/// The whole part of a float; `None` where it has more than 63 bits.
+pub(crate) fn whole_part(float: f64) -> Option<i64> {
+    const FRACTION_BITS: u64 = 52;
+    let bits = float.to_bits();
+    let exponent = i64::try_from((bits >> FRACTION_BITS) & 0x7FF).ok()? - 1_023;
+    let fraction = i64::try_from(bits & ((1 << FRACTION_BITS) - 1)).ok()?;
+    let mantissa = fraction | (1 << FRACTION_BITS);
+    let magnitude = match exponent {
+        ..0 => 0,
+        0..=52 => mantissa >> (52 - exponent),
+        53..=62 => mantissa.checked_mul(1 << (exponent - 52))?,
+        _ => return None,
+    };
+    Some(if float.is_sign_negative() { -magnitude } else { magnitude })
+}
+
+/// The whole number that the float is; `None` where it has a fraction, or more
+/// digits than a float can tell apart.
+pub(crate) fn exact_integer(float: f64) -> Option<i64> {
+    let whole = whole_part(float)?;
+    (float.fract() == 0.0 && (-EXACT_LIMIT..=EXACT_LIMIT).contains(&whole)).then_some(whole)
+}
+
+/// The shortest decimal text that names this float and no other, without an
+/// exponent.
+pub(crate) fn shortest_decimal(float: f64) -> Option<String> {
+    float.is_finite().then(|| float.to_string())
+}
+
+/// A decimal text as a count of units of the scale, exactly; `None` where it is
+/// no decimal, or has more digits than the precision and scale hold.
+pub(crate) fn decimal_units(text: &str, precision: u8, scale: i8) -> Option<i128> {
+    let scale = usize::try_from(scale).ok()?;
+    let (negative, unsigned) = match text.as_bytes().first()? {
+        b'-' => (true, text.get(1..)?),
+        b'+' => (false, text.get(1..)?),
+        _ => (false, text),
+    };
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = scale.checked_sub(fraction.len())?;
+    let digits = whole.trim_start_matches('0').bytes().chain(fraction.bytes());
+    let mut units = 0i128;
+    for digit in digits.chain(std::iter::repeat_n(b'0', zeros)) {
+        units = units.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+    }
+    let limit = 10i128.checked_pow(u32::from(precision))?;
+    (units < limit).then_some(if negative { -units } else { units })
+}
+
+/// A whole number as a count of units of the scale.
+pub(crate) fn integer_units(number: i64, precision: u8, scale: i8) -> Option<i128> {
+    let factor = 10i128.checked_pow(u32::try_from(scale).ok()?)?;
+    let units = i128::from(number).checked_mul(factor)?;
+    let limit = 10i128.checked_pow(u32::from(precision))?;
+    (-limit < units && units < limit).then_some(units)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact_or_refused() {
+        for (text, precision, scale, wanted) in [
+            ("0", 10, 2, Some(0)),
+            ("-0.00", 10, 2, Some(0)),
+            ("19.99", 10, 2, Some(1_999)),
+            ("19.990", 10, 2, Some(1_999)),
+            ("19.991", 10, 2, None),
+            ("-19.9", 10, 2, Some(-1_990)),
+            (".5", 10, 2, Some(50)),
+            ("+7", 10, 2, Some(700)),
+            ("99999999.99", 10, 2, Some(9_999_999_999)),
+            ("100000000.00", 10, 2, None),
+            ("00100", 3, 0, Some(100)),
+            ("", 10, 2, None),
+            (".", 10, 2, None),
+            ("-", 10, 2, None),
+            ("1e3", 10, 2, None),
+            ("1 ", 10, 2, None),
+            ("99999999999999999999999999999999999999", 38, 0, Some(10i128.pow(38) - 1)),
+            ("999999999999999999999999999999999999999", 38, 0, None),
+        ] {
+            assert_eq!(decimal_units(text, precision, scale), wanted, "{text}");
+        }
+        assert_eq!(integer_units(-5, 10, 2), Some(-500));
+        assert_eq!(integer_units(i64::MAX, 38, 20), None);
+        assert_eq!(integer_units(100_000_000, 10, 2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whole_parts_are_those_of_truncation(float in -9.2e18f64..9.2e18) {
+            let wanted = format!("{:.0}", float.trunc());
+            prop_assert_eq!(whole_part(float).map(|whole| whole.to_string()), Some(wanted.replace("-0", "0")).filter(|text| text != "0").or(Some("0".to_owned())));
+        }
+
+        #[test]
+        fn floats_of_whole_numbers_come_back(number in -EXACT_LIMIT..=EXACT_LIMIT) {
+            let float = exact_float(number).unwrap();
+            prop_assert_eq!(exact_integer(float), Some(number));
+        }
+    }
+
+    #[test]
+    fn fractions_and_giants_are_no_integers() {
+        for float in [0.5, -1.25, 1e300, f64::INFINITY, f64::NAN, 9_007_199_254_740_994.0] {
+            assert_eq!(exact_integer(float), None, "{float}");
+        }
+        assert_eq!(whole_part(0.999), Some(0));
+        assert_eq!(whole_part(-1.5), Some(-1));
+        assert_eq!(exact_float(i64::MAX), None);
+    }
+}

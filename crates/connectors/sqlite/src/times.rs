@@ -1,0 +1,438 @@
+//! Times in the forms in which they are stored.
+//!
+//! Every time is nanoseconds since 1970-01-01T00:00:00 here. Text without a
+//! zone, and numbers, are taken as UTC, as SQLite's own functions do. Years are
+//! 0000 to 9999: outside, text does not sort as time does.
+
+use std::fmt;
+
+use rusqlite::types::ValueRef;
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::{shortest_decimal, whole_part};
+
+pub(crate) const NANOS_PER_SECOND: i128 = 1_000_000_000;
+pub(crate) const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
+/// 1970-01-01T00:00:00 in milliseconds of the julian day.
+pub(crate) const JULIAN_EPOCH_MILLIS: i64 = 210_866_760_000_000;
+/// 0000-01-01 and 10000-01-01.
+const FIRST_DAY: i64 = -719_528;
+const END_DAY: i64 = 2_932_897;
+/// The last day of the year 9999.
+pub(crate) const LAST_DAY: i64 = END_DAY - 1;
+/// The same as julian days.
+const FIRST_JULIAN: f64 = 1_721_059.5;
+const END_JULIAN: f64 = 5_373_484.5;
+/// Numbers below are seconds, then milliseconds, then microseconds; the first
+/// limit is the year 5138 in seconds, and 1973 in milliseconds.
+const SECONDS_END: u64 = 100_000_000_000;
+const MILLISECONDS_END: u64 = 100_000_000_000_000;
+const MICROSECONDS_END: u64 = 100_000_000_000_000_000;
+
+/// How a time is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Form {
+    /// `2026-11-30 09:15:00` with a space or a `T`, with or without seconds, a
+    /// fraction and a zone; or a date alone.
+    Text,
+    /// A number of seconds since 1970.
+    Seconds,
+    /// A number of milliseconds since 1970.
+    Milliseconds,
+    /// A number of microseconds since 1970.
+    Microseconds,
+    /// A julian day, as SQLite's `julianday()` gives it.
+    JulianDay,
+}
+
+impl Form {
+    /// The name that [`from_name`](Self::from_name) understands.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Seconds => "seconds",
+            Self::Milliseconds => "milliseconds",
+            Self::Microseconds => "microseconds",
+            Self::JulianDay => "julian_day",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Text, Self::Seconds, Self::Milliseconds, Self::Microseconds, Self::JulianDay]
+            .into_iter()
+            .find(|form| form.name() == name)
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Text => "text such as 2026-11-30 09:15:00",
+            Self::Seconds => "epoch seconds",
+            Self::Milliseconds => "epoch milliseconds",
+            Self::Microseconds => "epoch microseconds",
+            Self::JulianDay => "julian days",
+        })
+    }
+}
+
+/// Which forms a cell can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guess {
+    /// This one.
+    One(Form),
+    /// Zero is the same moment in every unit.
+    AnyUnit,
+    /// A whole number that is a julian day or seconds early in 1970.
+    SecondsOrJulianDay,
+    /// None: it is no time.
+    None,
+}
+
+impl Guess {
+    /// Looks at one cell alone.
+    pub(crate) fn of(cell: ValueRef<'_>) -> Self {
+        match cell {
+            ValueRef::Text(_) => Self::One(Form::Text),
+            ValueRef::Integer(0) => Self::AnyUnit,
+            // Whole julian days lose their decimal point in a numeric column.
+            ValueRef::Integer(1_721_060..=5_373_484) => Self::SecondsOrJulianDay,
+            ValueRef::Integer(number) => match number.unsigned_abs() {
+                ..SECONDS_END => Self::One(Form::Seconds),
+                ..MILLISECONDS_END => Self::One(Form::Milliseconds),
+                ..MICROSECONDS_END => Self::One(Form::Microseconds),
+                _ => Self::None,
+            },
+            ValueRef::Real(0.0) => Self::AnyUnit,
+            ValueRef::Real(number) if (FIRST_JULIAN..END_JULIAN).contains(&number) => {
+                Self::One(Form::JulianDay)
+            }
+            ValueRef::Real(number) => {
+                match whole_part(number).map_or(u64::MAX, i64::unsigned_abs) {
+                    ..SECONDS_END => Self::One(Form::Seconds),
+                    ..MILLISECONDS_END => Self::One(Form::Milliseconds),
+                    ..MICROSECONDS_END => Self::One(Form::Microseconds),
+                    _ => Self::None,
+                }
+            }
+            ValueRef::Null | ValueRef::Blob(_) => Self::None,
+        }
+    }
+
+    /// Whether the cell can be read in the form.
+    pub(crate) fn allows(self, form: Form) -> bool {
+        match self {
+            Self::One(one) => one == form,
+            Self::AnyUnit => form != Form::Text && form != Form::JulianDay,
+            Self::SecondsOrJulianDay => matches!(form, Form::Seconds | Form::JulianDay),
+            Self::None => false,
+        }
+    }
+}
+
+/// The time in a cell of that form; `None` where it is none, or not exactly.
+pub(crate) fn decode(cell: ValueRef<'_>, form: Form) -> Option<i128> {
+    if !Guess::of(cell).allows(form) {
+        return None;
+    }
+    let unit = match form {
+        Form::Text => {
+            let ValueRef::Text(text) = cell else { return None };
+            return parse(text);
+        }
+        Form::JulianDay => return julian(cell),
+        Form::Seconds => 9,
+        Form::Milliseconds => 6,
+        Form::Microseconds => 3,
+    };
+    let nanos = match cell {
+        ValueRef::Integer(number) => i128::from(number) * 10i128.pow(unit),
+        ValueRef::Real(number) => {
+            let scale = i8::try_from(unit).ok()?;
+            crate::numbers::decimal_units(&shortest_decimal(number)?, 38, scale)?
+        }
+        _ => return None,
+    };
+    in_range(nanos)
+}
+
+/// By SQLite's own rule, which counts in whole milliseconds.
+fn julian(cell: ValueRef<'_>) -> Option<i128> {
+    let days = match cell {
+        ValueRef::Real(days) => days,
+        ValueRef::Integer(days) => f64::from(i32::try_from(days).ok()?),
+        _ => return None,
+    };
+    let millis = whole_part(days * 86_400_000.0 + 0.5)?;
+    in_range(i128::from(millis - JULIAN_EPOCH_MILLIS) * 1_000_000)
+}
+
+fn in_range(nanos: i128) -> Option<i128> {
+    let days = nanos.div_euclid(NANOS_PER_DAY);
+    (i128::from(FIRST_DAY)..i128::from(END_DAY)).contains(&days).then_some(nanos)
+}
+
+/// Days since 1970-01-01 of a civil date of the years 0 to 9999.
+fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=length).contains(&day) {
+        return None;
+    }
+    // Years begin in March, so that the leap day is their last.
+    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Some(365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
+}
+
+/// The civil date of days since 1970-01-01, within the years 0 to 9999.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let in_era = shifted.rem_euclid(146_097);
+    let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let day_of_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// Takes exactly that many digits off the front.
+fn digits(text: &[u8], count: usize) -> Option<(i64, &[u8])> {
+    let (taken, rest) = text.split_at_checked(count)?;
+    let mut number = 0;
+    for byte in taken {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        number = number * 10 + i64::from(byte - b'0');
+    }
+    Some((number, rest))
+}
+
+fn after<'a>(text: &'a [u8], expected: &[u8]) -> Option<&'a [u8]> {
+    let (first, rest) = text.split_first()?;
+    expected.contains(first).then_some(rest)
+}
+
+/// Parses `2026-11-30`, `2026-11-30 09:15`, `2026-11-30T09:15:00.123456789Z`,
+/// `2026-11-30 09:15:00 +02:00` and what lies between.
+pub(crate) fn parse(text: &[u8]) -> Option<i128> {
+    let (year, rest) = digits(text, 4)?;
+    let (month, rest) = digits(after(rest, b"-")?, 2)?;
+    let (day, rest) = digits(after(rest, b"-")?, 2)?;
+    let midnight = i128::from(days_of(year, month, day)?) * NANOS_PER_DAY;
+    if rest.is_empty() {
+        return Some(midnight);
+    }
+    let (hour, rest) = digits(after(rest, b" Tt")?, 2)?;
+    let (minute, rest) = digits(after(rest, b":")?, 2)?;
+    let (second, rest) = match after(rest, b":") {
+        Some(rest) => digits(rest, 2)?,
+        None => (0, rest),
+    };
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let (fraction, rest) = match after(rest, b".") {
+        Some(rest) => fraction(rest)?,
+        None => (0, rest),
+    };
+    let seconds = i128::from(hour * 3_600 + minute * 60 + second - offset(rest)?);
+    in_range(midnight + seconds * NANOS_PER_SECOND + i128::from(fraction))
+}
+
+/// Nanoseconds of a fraction; beyond nine digits only zeros are exact.
+fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (kept, rest) = text.split_at_checked(length)?;
+    let (kept, dropped) = kept.split_at_checked(9).unwrap_or((kept, b""));
+    if length == 0 || dropped.iter().any(|digit| *digit != b'0') {
+        return None;
+    }
+    let (number, _) = digits(kept, kept.len())?;
+    let missing = u32::try_from(9 - kept.len()).ok()?;
+    Some((number * 10i64.pow(missing), rest))
+}
+
+/// Seconds east of UTC: nothing, `Z`, `+02`, `+0200` or `+02:00`.
+fn offset(text: &[u8]) -> Option<i64> {
+    let text = text.trim_ascii_start();
+    let Some((first, rest)) = text.split_first() else { return Some(0) };
+    let sign = match first {
+        b'Z' | b'z' if rest.is_empty() => return Some(0),
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, rest) = digits(rest, 2)?;
+    let (minutes, rest) = match after(rest, b":").unwrap_or(rest) {
+        [] => (0, rest),
+        minutes => digits(minutes, 2)?,
+    };
+    let good = hours <= 18 && minutes <= 59 && rest.is_empty();
+    good.then_some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// Prints all digits, so that the order of the text is the order of time; what
+/// is outside the years 0 to 9999 becomes a text that sorts below or above.
+pub(crate) fn print(nanos: i128) -> String {
+    let Ok(days) = i64::try_from(nanos.div_euclid(NANOS_PER_DAY)) else {
+        return if nanos < 0 { "-" } else { "~" }.to_owned();
+    };
+    if days < FIRST_DAY {
+        return "-".to_owned();
+    }
+    if days >= END_DAY {
+        return "~".to_owned();
+    }
+    let (in_day, fraction) = {
+        let rest = nanos.rem_euclid(NANOS_PER_DAY);
+        (rest / NANOS_PER_SECOND, rest % NANOS_PER_SECOND)
+    };
+    let (hour, minute, second) = (in_day / 3_600, in_day / 60 % 60, in_day % 60);
+    format!("{}T{hour:02}:{minute:02}:{second:02}.{fraction:09}", print_date(days))
+}
+
+/// A date of the years 0 to 9999; days outside become the first or last of them.
+pub(crate) fn print_date(days: i64) -> String {
+    let (year, month, day) = civil(days.clamp(FIRST_DAY, END_DAY - 1));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidelake_watermark::{Kind, Value};
+
+    use super::*;
+
+    fn wanted(text: &str) -> i128 {
+        match Value::parse(Kind::Timestamp, text).unwrap() {
+            Value::Timestamp(nanos) => nanos,
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn text_is_read_in_every_spelling() {
+        for (stored, same) in [
+            ("2026-11-30", "2026-11-30T00:00:00Z"),
+            ("2026-11-30 09:15", "2026-11-30T09:15:00Z"),
+            ("2026-11-30T09:15Z", "2026-11-30T09:15:00Z"),
+            ("2026-11-30 09:15:00", "2026-11-30T09:15:00Z"),
+            ("2026-11-30T09:15:00.5", "2026-11-30T09:15:00.5Z"),
+            ("2026-11-30T09:15:00.123456789Z", "2026-11-30T09:15:00.123456789Z"),
+            ("2026-11-30 09:15:00.1234567890", "2026-11-30T09:15:00.123456789Z"),
+            ("2026-11-30 09:15:00+02:00", "2026-11-30T07:15:00Z"),
+            ("2026-11-30 09:15:00.25 -0330", "2026-11-30T12:45:00.25Z"),
+            ("2026-11-30 09:15:00+02", "2026-11-30T07:15:00Z"),
+            ("0000-01-01", "0000-01-01T00:00:00Z"),
+            ("9999-12-31T23:59:59.999999999", "9999-12-31T23:59:59.999999999Z"),
+            ("2024-02-29", "2024-02-29T00:00:00Z"),
+        ] {
+            assert_eq!(parse(stored.as_bytes()), Some(wanted(same)), "{stored}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "now",
+            "2026",
+            "2026-11",
+            "2026-13-01",
+            "2026-11-31",
+            "2023-02-29",
+            "1900-02-29",
+            "2026-1-5",
+            "2026-11-30 ",
+            "2026-11-30 9:15",
+            "2026-11-30 24:00",
+            "2026-11-30 09:60",
+            "2026-11-30 09:15:60",
+            "2026-11-30 09:15:00.",
+            "2026-11-30 09:15:00.1234567891",
+            "2026-11-30 09:15:00+",
+            "2026-11-30 09:15:00+2",
+            "2026-11-30 09:15:00+02:",
+            "2026-11-30 09:15:00+19:00",
+            "2026-11-30 09:15:00ZZ",
+            "2026-11-30X09:15:00",
+            "-0043-03-15",
+            "+10000-01-01",
+            "0000-01-01T00:00:00+01:00",
+            "9999-12-31T23:30:00-01:00",
+        ] {
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_in_their_unit() {
+        use ValueRef::{Integer, Real};
+        let at = wanted("2026-11-30T09:15:00Z");
+        let seconds = i64::try_from(at / NANOS_PER_SECOND).unwrap();
+        for (cell, form, nanos) in [
+            (Integer(seconds), Form::Seconds, at),
+            (Integer(seconds * 1_000 + 1), Form::Milliseconds, at + 1_000_000),
+            (Integer(seconds * 1_000_000 + 1), Form::Microseconds, at + 1_000),
+            (Real(1_796_030_100.25), Form::Seconds, at + 250_000_000),
+            (Real(2_461_374.885_416_666_5), Form::JulianDay, at),
+            (Integer(2_461_375), Form::JulianDay, wanted("2026-11-30T12:00:00Z")),
+            (Integer(-1), Form::Seconds, -NANOS_PER_SECOND),
+            (Integer(0), Form::Milliseconds, 0),
+        ] {
+            assert!(Guess::of(cell).allows(form), "{cell:?}");
+            assert_eq!(decode(cell, form), Some(nanos), "{cell:?}");
+        }
+        for (cell, form) in [
+            (Integer(seconds), Form::Milliseconds),
+            (Integer(seconds), Form::JulianDay),
+            (Integer(seconds), Form::Text),
+            (Integer(i64::MAX), Form::Microseconds),
+            (Real(f64::INFINITY), Form::Seconds),
+            (ValueRef::Blob(b"2026-11-30"), Form::Text),
+        ] {
+            assert_eq!(decode(cell, form), None, "{cell:?}");
+        }
+    }
+
+    fn nanos() -> impl Strategy<Value = i128> {
+        let first = i128::from(FIRST_DAY) * NANOS_PER_DAY;
+        first..i128::from(END_DAY) * NANOS_PER_DAY
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(nanos in nanos()) {
+            prop_assert_eq!(parse(print(nanos).as_bytes()), Some(nanos));
+            prop_assert_eq!(wanted(&format!("{}Z", print(nanos))), nanos);
+        }
+
+        #[test]
+        fn printed_text_sorts_as_time_does(left in nanos(), right in nanos()) {
+            prop_assert_eq!(print(left).cmp(&print(right)), left.cmp(&right));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            parse(text.as_bytes());
+        }
+
+        #[test]
+        fn near_times_never_panic(text in "[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.+Z-]*") {
+            if let Some(nanos) = parse(text.as_bytes()) {
+                prop_assert_eq!(parse(print(nanos).as_bytes()), Some(nanos));
+            }
+        }
+    }
+}
