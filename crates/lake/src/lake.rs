@@ -77,6 +77,11 @@ pub struct TableLake {
 }
 
 impl TableLake {
+    /// The storage that the folder is in.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
     /// The table's folder for people to read, without secrets.
     pub fn location(&self) -> String {
         format!("{}/{}", self.storage.location(), self.folder)
