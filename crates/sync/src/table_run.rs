@@ -147,6 +147,13 @@ impl<'a> TableWork<'a> {
             return self.give_back().await;
         }
         self.note_all(column_notices(&self.selected.table.columns));
+        if self.state.watermark.is_none()
+            && let Some(settings) = self.watermark_settings()?
+        {
+            // One that was made by hand before its table was known.
+            let state = &self.run.app.state;
+            self.state.watermark = state.claim_watermark(&self.state.lease, &settings).await?;
+        }
         let (progress, version) = (self.progress()?, self.version());
         let Some(cursor) = self.selected.cursor.clone() else {
             return self.pass(self.run.run_id, whole(), vec![], vec![], true).await;
