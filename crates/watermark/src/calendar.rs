@@ -87,8 +87,11 @@ pub(crate) fn parse_date(text: &str) -> Option<i64> {
     if parts.next().is_some() {
         return None;
     }
-    let year = sign * number(year, 4, 7)?;
-    let year = if before_christ { 1 - year } else { year };
+    let year = match (sign * number(year, 4, 7)?, before_christ) {
+        (0, true) => return None,
+        (year, true) => 1 - year,
+        (year, false) => year,
+    };
     let (month, day) = (number(month, 2, 2)?, number(day, 2, 2)?);
     if year.abs() > MAX_YEAR || !(1..=12).contains(&month) {
         return None;
@@ -144,12 +147,13 @@ fn split_zone(time: &str) -> Option<(&str, i64, Zone)> {
     };
     let (clock, offset) = time.split_at_checked(at)?;
     let sign = if offset.starts_with('-') { -1 } else { 1 };
-    let digits: String = offset.get(1..)?.chars().filter(|c| *c != ':').collect();
-    let (hours, minutes) = match digits.len() {
-        2 => (number(&digits, 2, 2)?, 0),
-        4 => (number(digits.get(..2)?, 2, 2)?, number(digits.get(2..)?, 2, 2)?),
-        _ => return None,
+    let offset = offset.get(1..)?;
+    let (hours, minutes) = match offset.split_once(':') {
+        Some(parts) => parts,
+        None if offset.len() > 2 => offset.split_at_checked(2)?,
+        None => (offset, "00"),
     };
+    let (hours, minutes) = (number(hours, 2, 2)?, number(minutes, 2, 2)?);
     if hours > 18 || minutes > 59 {
         return None;
     }

@@ -68,7 +68,7 @@ pub fn reading(now: i128, lag_nanos: u64, fence: Fence) -> Option<i128> {
 /// column's tick, **less one tick**, because a tick that is still running may
 /// still be given to new rows. `None` for kinds that are not times.
 pub fn clock_high(reading: &Value, tick: Tick) -> Option<Value> {
-    let below = |nanos: i128| (nanos.div_euclid(tick.0) - 1).saturating_mul(tick.0);
+    let below = |nanos: i128| nanos.div_euclid(tick.0).saturating_sub(1).saturating_mul(tick.0);
     match reading {
         // A date has no finer tick than its day, whatever was asked for.
         Value::Date(days) => Some(Value::Date(days.saturating_sub(1))),

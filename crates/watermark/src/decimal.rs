@@ -34,8 +34,10 @@ impl Decimal {
     }
 
     fn new(negative: bool, digits: String, scale: usize) -> Self {
-        let width = scale + 1;
-        let digits = format!("{:0>width$}", digits.trim_start_matches('0'));
+        // By hand, since the formatter cannot pad beyond 65,535 characters.
+        let significant = digits.trim_start_matches('0');
+        let zeros = (scale + 1).saturating_sub(significant.len());
+        let digits = "0".repeat(zeros) + significant;
         let negative = negative && digits.bytes().any(|byte| byte != b'0');
         Self { negative, digits, scale }
     }

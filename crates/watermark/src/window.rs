@@ -171,9 +171,20 @@ impl Window {
             }
             _ => None,
         };
+        let reaches = |left: &Position, right: &Position| {
+            matches!(left.compare(right), Ok(Ordering::Equal | Ordering::Greater))
+        };
         let low = match (low, lookback) {
             (Some(bound), Some(lookback)) => {
-                Some(Bound { at: lookback.lower(&bound.at).unwrap_or(bound.at), ..bound })
+                let at = lookback.lower(&bound.at).unwrap_or_else(|| bound.at.clone());
+                // Below the first bound nothing was read that could be read again.
+                match progress.first.as_ref().filter(|first| reaches(first, &at)) {
+                    Some(first) if reaches(&bound.at, first) => {
+                        Some(Bound { at: first.clone(), inclusive })
+                    }
+                    Some(_) => Some(bound),
+                    None => Some(Bound { at, ..bound }),
+                }
             }
             (low, _) => low,
         };
