@@ -1,0 +1,165 @@
+//! Whether a credential says what it should, level by level.
+
+use serde_json::{Map, Value};
+use tidelake_model::{Error, ErrorKind, Result};
+
+/// A system that a credential may be for.
+pub(crate) struct KnownSystem {
+    /// Its `ds_type`.
+    pub(crate) name: &'static str,
+    /// Its `auth_mode`s.
+    pub(crate) auth_modes: &'static [&'static str],
+    /// JSON Schema of its `info`; `None` where it is known but not built.
+    pub(crate) schema: Option<Value>,
+}
+
+/// All systems that are known.
+pub(crate) struct Catalogue {
+    pub(crate) systems: Vec<KnownSystem>,
+    /// Keys of an `info` that only a state store reads.
+    pub(crate) state_keys: Vec<&'static str>,
+}
+
+impl Catalogue {
+    /// The type and the checked `info` of a credential.
+    pub(super) fn check(&self, id: &str, entry: Value) -> Result<(String, Map<String, Value>)> {
+        let Value::Object(mut entry) = entry else {
+            return Err(wrong(format!("the credential {id:?} is no JSON object"), FORM));
+        };
+        known_keys(id, &entry, &["ds_type", "auth_mode", "info"])?;
+        let text = |key: &str| match entry.get(key) {
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(wrong(format!("{id}.{key} is no text"), FORM)),
+            None => Ok(None),
+        };
+        let ds_type = text("ds_type")?
+            .ok_or_else(|| wrong(format!("{id}.ds_type is missing"), &self.available()))?;
+        let auth_mode = text("auth_mode")?;
+        let system = self.system(id, &ds_type)?;
+        check_auth_mode(id, system, auth_mode.as_deref())?;
+        let mut info = match entry.remove("info") {
+            Some(Value::Object(info)) => info,
+            Some(_) => return Err(wrong(format!("{id}.info is no JSON object"), FORM)),
+            None => return Err(wrong(format!("{id}.info is missing"), FORM)),
+        };
+        if let Some(schema) = &system.schema {
+            check_info(&format!("{id}.info"), &mut info, schema)?;
+        }
+        Ok((ds_type, info))
+    }
+
+    fn system(&self, id: &str, ds_type: &str) -> Result<&KnownSystem> {
+        let found = self.systems.iter().find(|system| system.name == ds_type);
+        match found {
+            Some(system) if system.schema.is_some() => Ok(system),
+            Some(_) => {
+                let message = format!("{id}: the ds_type {ds_type:?} is not available yet");
+                Err(Error::new(ErrorKind::Unsupported, message).with_hint(self.available()))
+            }
+            None => {
+                let names = self.systems.iter().map(|system| system.name);
+                let hint = match nearest(ds_type, names) {
+                    Some(near) => format!("did you mean {near:?}? {}", self.available()),
+                    None => self.available(),
+                };
+                Err(wrong(format!("{id}.ds_type {ds_type:?} is not known"), &hint))
+            }
+        }
+    }
+
+    fn available(&self) -> String {
+        let built = self.systems.iter().filter(|system| system.schema.is_some());
+        let names: Vec<_> = built.map(|system| system.name).collect();
+        format!("available are: {}", names.join(", "))
+    }
+}
+
+const FORM: &str = "a credential has the form {\"ds_type\": …, \"auth_mode\": …, \"info\": {…}}";
+
+fn wrong(message: String, hint: &str) -> Error {
+    Error::new(ErrorKind::Configuration, message).with_hint(hint)
+}
+
+fn check_auth_mode(id: &str, system: &KnownSystem, mode: Option<&str>) -> Result<()> {
+    let modes = system.auth_modes;
+    let hint = format!("{} takes: {}", system.name, modes.join(", "));
+    match mode {
+        Some(mode) if modes.contains(&mode) => Ok(()),
+        Some(mode) => Err(wrong(format!("{id}.auth_mode {mode:?} is not known"), &hint)),
+        // Where there is one way only, nothing needs to be said.
+        None if modes.len() == 1 => Ok(()),
+        None => Err(wrong(format!("{id}.auth_mode is missing"), &hint)),
+    }
+}
+
+fn check_info(place: &str, info: &mut Map<String, Value>, schema: &Value) -> Result<()> {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let known: Vec<_> = properties.keys().map(String::as_str).collect();
+    known_keys(place, info, &known)?;
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    for key in required.filter_map(Value::as_str) {
+        if info.get(key).is_none_or(Value::is_null) {
+            return Err(wrong(
+                format!("{place}.{key} is missing"),
+                &format!("keys of this info: {}", known.join(", ")),
+            ));
+        }
+    }
+    for (key, value) in info {
+        if let Some(property) = properties.get(key) {
+            coerce(value, property);
+        }
+    }
+    Ok(())
+}
+
+/// A number or a truth value that was written as text, as it must be when it
+/// comes from a variable.
+fn coerce(value: &mut Value, property: &Value) {
+    let Value::String(text) = value else { return };
+    let text = text.trim();
+    if has_type(property, "integer") {
+        if let Ok(number) = text.parse::<i64>() {
+            *value = number.into();
+        }
+    } else if has_type(property, "boolean") {
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" => *value = true.into(),
+            "false" | "no" | "0" => *value = false.into(),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a property is of that type, or of that type or null.
+fn has_type(property: &Value, name: &str) -> bool {
+    match property.get("type") {
+        Some(Value::String(text)) => text == name,
+        Some(Value::Array(types)) => types.iter().any(|item| item.as_str() == Some(name)),
+        _ => false,
+    }
+}
+
+fn known_keys(place: &str, object: &Map<String, Value>, known: &[&str]) -> Result<()> {
+    let Some(stranger) = object.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let list = known.join(", ");
+    let hint = match nearest(stranger, known.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}? known keys: {list}"),
+        None => format!("known keys: {list}"),
+    };
+    Err(wrong(format!("{place} has an unknown key {stranger:?}"), &hint))
+}
+
+/// The name that was most likely meant.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase();
+    let allowed = (name.chars().count() / 3).max(1);
+    known
+        .map(|known| (strsim::damerau_levenshtein(&name, &known.to_ascii_lowercase()), known))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}

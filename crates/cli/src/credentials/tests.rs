@@ -1,0 +1,126 @@
+//! Credentials as users write them, and mistakes in them.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::*;
+
+fn catalogue() -> Arc<Catalogue> {
+    let schema = json!({
+        "properties": {
+            "username": {"type": "string"},
+            "password": {"type": ["string", "null"]},
+            "port": {"type": "integer"},
+            "trust": {"type": ["boolean", "null"]},
+        },
+        "required": ["username"],
+    });
+    Arc::new(Catalogue {
+        state_keys: vec!["schema"],
+        systems: vec![
+            KnownSystem {
+                name: "shopbase",
+                auth_modes: &["classic"],
+                schema: Some(schema.clone()),
+            },
+            KnownSystem { name: "bucket", auth_modes: &["keys", "role"], schema: Some(schema) },
+            KnownSystem { name: "oldbase", auth_modes: &["classic"], schema: None },
+        ],
+    })
+}
+
+fn load(text: &str) -> Result<CredentialsFile> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    CredentialsFile::load(Some(file.path().into()), catalogue())
+}
+
+fn credential(entry: serde_json::Value) -> Result<Credential> {
+    load(&json!({ "shop": entry }).to_string())?.credential("shop")
+}
+
+fn refused(entry: serde_json::Value) -> String {
+    let Err(error) = credential(entry) else { panic!("it was accepted") };
+    format!("{error} / {}", error.hint().unwrap_or("no hint"))
+}
+
+#[test]
+fn a_credential_is_read() {
+    let read = credential(json!({
+        "ds_type": "shopbase", "auth_mode": "classic",
+        "info": {"username": "ann", "port": "5433", "trust": "true"},
+    }))
+    .unwrap();
+    assert_eq!(read.kind, "shopbase");
+    assert_eq!(read.info.text("username"), Some("ann"));
+    #[derive(serde::Deserialize)]
+    struct Numbers {
+        port: u16,
+        trust: bool,
+    }
+    let numbers: Numbers = read.info.parse().unwrap();
+    assert_eq!((numbers.port, numbers.trust), (5433, true));
+}
+
+#[test]
+fn the_only_way_to_log_in_need_not_be_named() {
+    assert!(credential(json!({"ds_type": "shopbase", "info": {"username": "a"}})).is_ok());
+    let text = refused(json!({"ds_type": "bucket", "info": {"username": "a"}}));
+    assert!(text.contains("shop.auth_mode is missing / bucket takes: keys, role"), "{text}");
+}
+
+#[test]
+fn unknown_words_are_refused_with_the_nearest() {
+    let text = refused(json!({"ds_type": "shopbase", "auth_mod": "x", "info": {}}));
+    assert!(text.contains("did you mean \"auth_mode\""), "{text}");
+    let text = refused(json!({"ds_type": "shopbase", "info": {"usrname": "hunter2"}}));
+    assert!(text.contains("shop.info has an unknown key \"usrname\""), "{text}");
+    assert!(text.contains("did you mean \"username\"") && !text.contains("hunter2"), "{text}");
+    let text = refused(json!({"ds_type": "shopbas", "info": {}}));
+    assert!(text.contains("did you mean \"shopbase\""), "{text}");
+    let text = refused(json!({"ds_type": "oldbase", "info": {}}));
+    assert!(text.contains("not available yet / available are: shopbase, bucket"), "{text}");
+    let text = refused(json!({"ds_type": "shopbase", "auth_mode": "magic", "info": {}}));
+    assert!(text.contains("shopbase takes: classic"), "{text}");
+}
+
+#[test]
+fn missing_and_misshapen_parts_are_named() {
+    for (entry, part) in [
+        (json!("text"), "\"shop\" is no JSON object"),
+        (json!({"info": {}}), "shop.ds_type is missing"),
+        (json!({"ds_type": 5, "info": {}}), "shop.ds_type is no text"),
+        (json!({"ds_type": "shopbase"}), "shop.info is missing"),
+        (json!({"ds_type": "shopbase", "info": []}), "shop.info is no JSON object"),
+        (json!({"ds_type": "shopbase", "info": {}}), "shop.info.username is missing"),
+    ] {
+        let text = refused(entry);
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn broken_json_names_line_and_column_but_no_value() {
+    let text = "{\n \"shop\": {\"password\": \"hunter2\" \"x\"}\n}";
+    let error = load(text).err().unwrap();
+    assert!(error.message().contains("line 2 column"), "{error}");
+    assert!(!error.chain().contains("hunter2"), "{error:?}");
+    assert!(load("[]").is_err());
+    assert!(load("\u{feff}{}").is_ok());
+}
+
+#[test]
+fn an_unknown_id_names_those_that_exist() {
+    let file = load("{\"shop\": {}, \"lake\": {}}").unwrap();
+    let error = file.credential("shp").err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.hint(), Some("did you mean \"shop\"? there are: shop, lake"));
+}
+
+#[test]
+fn without_a_file_the_option_is_named() {
+    let file = CredentialsFile::load(None, catalogue()).unwrap();
+    let error = file.credential("shop").err().unwrap();
+    assert!(error.hint().unwrap().contains("--auth-file"));
+}

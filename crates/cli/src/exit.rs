@@ -1,0 +1,185 @@
+//! How the process ends: its exit code, and what is said of an error.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use tidelake_model::{ErrorKind, RunStatus, TableRunStatus};
+use tidelake_sync::RunReport;
+use tidelake_sync::run::ErrorReport;
+
+use crate::args::PLANNED;
+
+/// The exit codes that the manual promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// All done, also when nothing was new.
+    Done = 0,
+    /// Failed, no table done.
+    Failed = 1,
+    /// Wrong usage or configuration.
+    Usage = 2,
+    /// Some tables failed, others are done.
+    Partial = 3,
+    /// Locked by another run.
+    Locked = 4,
+    /// Refused to guess: state and lake disagree.
+    Mismatch = 5,
+    /// Interrupted; what was durable is kept.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Partial => 3,
+            Self::Locked => 4,
+            Self::Mismatch => 5,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// How an error ends a command that did not get as far as a table.
+    pub(crate) fn of_error(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Configuration
+            | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::Unsupported => Self::Usage,
+            ErrorKind::Locked => Self::Locked,
+            ErrorKind::Mismatch => Self::Mismatch,
+            ErrorKind::Interrupted => Self::Interrupted,
+            ErrorKind::Conflict
+            | ErrorKind::Denied
+            | ErrorKind::Unavailable
+            | ErrorKind::Data
+            | ErrorKind::Internal => Self::Failed,
+        }
+    }
+
+    /// How a run ends.
+    pub(crate) fn of_report(report: &RunReport) -> Self {
+        match report.status {
+            RunStatus::Completed => return Self::Done,
+            RunStatus::Cancelled => return Self::Interrupted,
+            RunStatus::Partial | RunStatus::Failed | RunStatus::Running => {}
+        }
+        let errors: Vec<_> =
+            report.tables.iter().filter_map(|table| table.error.as_ref()).collect();
+        let none_done = !report.tables.iter().any(|table| {
+            let done = Some(TableRunStatus::Completed) == table.status
+                || Some(TableRunStatus::Committed) == table.status;
+            done && table.error.is_none()
+        });
+        let is = |kind| move |error: &&&ErrorReport| error.error_kind == kind;
+        let caused_by = |kind| {
+            let count = errors.iter().filter(is(kind)).count();
+            count > 0 && (none_done || count == errors.len())
+        };
+        if caused_by(ErrorKind::Mismatch) {
+            Self::Mismatch
+        } else if caused_by(ErrorKind::Locked) {
+            Self::Locked
+        } else if report.status == RunStatus::Partial {
+            Self::Partial
+        } else {
+            Self::Failed
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// What is said of an error: its chain, and always a hint.
+pub(crate) fn report_text(error: &ErrorReport) -> String {
+    let hint = error.hint.as_deref().unwrap_or_else(|| generic_hint(error.error_kind));
+    format!("error: {}\nhint: {hint}\n", error.message)
+}
+
+fn generic_hint(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Configuration => "see the command's --help",
+        ErrorKind::NotFound => "check the spelling; upper and lower case differ",
+        ErrorKind::AlreadyExists => "choose another name, or delete the existing one first",
+        ErrorKind::Conflict => {
+            "it was changed meanwhile: look at it again, then repeat the command"
+        }
+        ErrorKind::Locked => "wait until that run has ended; 'tidelake lxdb locks' shows who runs",
+        ErrorKind::Mismatch => {
+            "decide: 'sync --on-mismatch adopt' takes over what the lake says, \
+             '--on-mismatch rebuild' reads again from the start"
+        }
+        ErrorKind::Denied => "check the user's name, password and rights",
+        ErrorKind::Unavailable => "check that the server runs and can be reached, then try again",
+        ErrorKind::Data => "look at the named value or column in the source",
+        ErrorKind::Unsupported => "choose another way; 'tidelake --help' shows what is available",
+        ErrorKind::Interrupted => "run the same command again, it goes on where it stopped",
+        ErrorKind::Internal => {
+            "this should not happen: please report it with the output of --log-level DEBUG"
+        }
+    }
+}
+
+/// What is said of a command line that cannot be parsed, in the same form.
+pub(crate) fn usage_text(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue};
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && PLANNED.contains(&name.as_str())
+    {
+        return format!(
+            "error: the command '{name}' is not available yet\n\
+             hint: 'tidelake --help' lists what is\n"
+        );
+    }
+    let rendered = error.render().to_string();
+    let (message, rest) = rendered.split_once("\n\n").unwrap_or((&rendered, ""));
+    let mut text = String::new();
+    let mut hints = Vec::new();
+    for line in message.lines().chain(rest.lines()) {
+        match line.trim_start().strip_prefix("tip: ") {
+            Some(tip) => hints.push(tip.to_owned()),
+            None if line.starts_with("Usage: ") => {
+                let end = line.find([' ', '[', '<']).and(line.find(" [").or(line.find(" <")));
+                let command = line.get(7..end.unwrap_or(line.len())).unwrap_or_default();
+                let command = command.split(" --").next().unwrap_or_default();
+                hints.push(format!("see '{} --help'", command.trim_end()));
+            }
+            None if line.is_empty() || line.starts_with("For more information") => {}
+            None => {
+                let _ = writeln!(text, "{}", line.trim_end());
+            }
+        }
+    }
+    let hint = hints.first().map_or("see 'tidelake --help'", String::as_str);
+    format!("{text}hint: {hint}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use tidelake_model::Error;
+
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_names() {
+        for exit in [Exit::Done, Exit::Failed, Exit::Usage, Exit::Partial, Exit::Interrupted] {
+            assert_eq!(exit.code(), exit as u8);
+        }
+    }
+
+    #[test]
+    fn every_error_has_a_hint() {
+        let error = Error::new(ErrorKind::Locked, "held by another run");
+        let text = report_text(&ErrorReport::from(&error));
+        assert!(text.starts_with("error: held by another run\nhint: wait"), "{text}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Results as text for people or JSON for programs.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use tidelake_model::{Error, ErrorKind, Notice, Result};
+use tidelake_watermark::{Kind, Value};
+
+use crate::settings::OutputForm;
+use crate::terminal::Terminal;
+
+/// How results are written.
+#[derive(Clone)]
+pub(crate) struct Output {
+    pub(crate) form: OutputForm,
+    pub(crate) terminal: Terminal,
+}
+
+impl Output {
+    /// Writes a result: the value for programs, the text for people.
+    pub(crate) fn emit<T: Serialize + ?Sized>(
+        &self,
+        value: &T,
+        text: impl FnOnce(&Terminal) -> String,
+    ) -> Result<()> {
+        let text = match self.form {
+            OutputForm::Table => text(&self.terminal),
+            OutputForm::Json => {
+                let mut json = serde_json::to_string_pretty(value).map_err(|error| {
+                    Error::new(ErrorKind::Internal, "the result cannot be written as JSON")
+                        .with_source(error)
+                })?;
+                json.push('\n');
+                json
+            }
+        };
+        self.terminal.result(&text);
+        Ok(())
+    }
+
+    /// Tells what a user should know.
+    pub(crate) fn notices(&self, place: Option<&str>, notices: &[Notice]) {
+        for notice in notices {
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            self.terminal.talk(&format!("note: {place}{}\n", notice.message));
+        }
+    }
+}
+
+/// A table without lines, legible everywhere. Columns whose header begins with
+/// `>` are aligned to the right.
+pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    match width {
+        Some(width) => {
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        }
+        None => {
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
+    }
+    table.set_header(headers.iter().map(|header| header.trim_start_matches('>')));
+    table.add_rows(rows);
+    for (column, header) in table.column_iter_mut().zip(headers) {
+        column.set_padding((0, 2));
+        if header.starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Names and values below one another, the values in one column.
+pub(crate) fn fields(indent: usize, fields: &[(&str, String)]) -> String {
+    let longest = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (name, value) in fields {
+        for (number, line) in value.lines().enumerate() {
+            let name = if number == 0 { name } else { "" };
+            let line = format!("{:indent$}{name:longest$}  {line}", "");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// `1234567` bytes as `1.2 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    // Tenths of the unit, so that no float is needed.
+    let mut tenths = u128::from(bytes) * 10 / 1024;
+    let mut unit = "KiB";
+    for next in UNITS.iter().skip(1) {
+        if tenths < 10_240 {
+            break;
+        }
+        tenths /= 1024;
+        unit = next;
+    }
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+/// A stored time to the second, for people.
+pub(crate) fn second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((whole, fraction)) if fraction.ends_with('Z') => format!("{whole}Z"),
+        _ => time.to_owned(),
+    }
+}
+
+/// How long something took, from two stored times.
+pub(crate) fn duration(start: &str, end: &str) -> Option<String> {
+    let nanos = |text| match Value::parse(Kind::Timestamp, text) {
+        Ok(Value::Timestamp(nanos)) => Some(nanos),
+        _ => None,
+    };
+    let millis = (nanos(end)?.checked_sub(nanos(start)?)? / 1_000_000).max(0);
+    Some(milliseconds(u64::try_from(millis).ok()?))
+}
+
+/// `1234` milliseconds as `1.2s`.
+pub(crate) fn milliseconds(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{}s", millis % 1000 / 100),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A value, or a dash.
+pub(crate) fn or_dash<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(1024), "1.0 KiB");
+        assert_eq!(size(1_234_567), "1.1 MiB");
+        assert_eq!(size(u64::MAX), "15.9 EiB");
+        assert_eq!(milliseconds(1250), "1.2s");
+        assert_eq!(milliseconds(3_725_000), "1h 02m");
+    }
+
+    #[test]
+    fn times_are_cut_to_the_second() {
+        assert_eq!(second("2026-11-30T09:15:00.123456Z"), "2026-11-30T09:15:00Z");
+        let took = duration("2026-11-30T09:15:00Z", "2026-11-30T09:16:05.5Z");
+        assert_eq!(took.as_deref(), Some("1m 05s"));
+    }
+
+    #[test]
+    fn tables_need_no_lines() {
+        let rows = vec![vec!["a".into(), "1".into()], vec!["bcd".into(), "100".into()]];
+        assert_eq!(table(&["NAME", ">ROWS"], rows, None), "NAME  ROWS\na        1\nbcd    100\n");
+    }
+}

@@ -1,0 +1,216 @@
+//! Whole exchanges with the program, as a user sees them.
+
+mod terminal;
+
+use serde_json::Value;
+use terminal::{Desk, stable};
+
+const CREATE: &str = "config create -a credentials.json --source-db-auth-id shop \
+                      --output-dir lake --sync-id nightly \
+                      --incremental-table main.orders:updated_at:datetime \
+                      --incremental-table main.events:id:integer";
+const SYNC: &str = "sync -a credentials.json --sync-id nightly";
+
+fn snapshot(name: &str, text: &str) {
+    stable().bind(|| insta::assert_snapshot!(name, text));
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn help() {
+    let desk = Desk::new();
+    for (name, line) in [
+        ("help", "--help"),
+        ("help_config_create", "config create --help"),
+        ("help_config_create_short", "config create -h"),
+        ("help_sync", "sync[export] --help"),
+        ("help_watermarks", "watermarks --help"),
+    ] {
+        snapshot(name, &desk.must(line));
+    }
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let version = Desk::new().must("--version");
+    assert_eq!(version, format!("tidelake {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_demo_needs_nothing() {
+    let desk = Desk::new();
+    let answer = desk.run("demo --dir shop");
+    assert_eq!(answer.code, 0, "{}", answer.transcript());
+    assert_eq!(answer.stderr, "");
+    snapshot("demo", &answer.stdout);
+    let again = desk.run("demo --dir shop");
+    assert_eq!(again.code, 2, "the folder is not empty any more");
+}
+
+#[test]
+fn a_sync_twice() {
+    let desk = Desk::new();
+    let mut text = String::new();
+    let mut run = |line: &str| {
+        let answer = desk.run(line);
+        assert_eq!(answer.code, 0, "{}", answer.transcript());
+        text.push_str(answer.transcript());
+        text.push('\n');
+    };
+    run(CREATE);
+    run("config list");
+    run("config show --sync-id nightly");
+    run("plan -a credentials.json --sync-id nightly");
+    run(SYNC);
+    run(SYNC);
+    desk.shop(
+        "INSERT INTO orders VALUES (3, '2026-01-03 10:00:00', 3.5, 'third');
+         INSERT INTO events (kind) VALUES ('return');",
+    );
+    run(SYNC);
+    run("watermarks list");
+    run("watermarks get --table main.events");
+    run("status");
+    run("status --verbose --limit 1");
+    run("config delete --sync-id nightly");
+    snapshot("a_sync_twice", &text);
+}
+
+#[test]
+fn watermarks_by_hand() {
+    let desk = Desk::new();
+    desk.must(CREATE);
+    desk.must(SYNC);
+    let mut text = String::new();
+    for line in [
+        "watermarks set --table main.events 1 --reason 'read two again'",
+        "watermarks undo --sync-id nightly --table main.events",
+        "watermarks set --table main.events yesterday",
+        "watermarks set --sync-id nightly 7",
+        "watermarks set --table main.events --value 2 --expected-version 1",
+        "watermarks reset --table main.events --reason 'from the start'",
+        "watermarks history --table main.events",
+        SYNC,
+        "watermarks delete --table main.events",
+        "watermarks get --table main.events",
+    ] {
+        text.push_str(desk.run(line).transcript());
+        text.push('\n');
+    }
+    snapshot("watermarks_by_hand", &text);
+}
+
+#[test]
+fn json_documents() {
+    let desk = Desk::new();
+    let mut text = String::new();
+    for line in [
+        CREATE,
+        "config list",
+        "plan -a credentials.json --sync-id nightly",
+        SYNC,
+        "watermarks list",
+        "watermarks history --table main.orders",
+        "watermarks set --table main.events 1",
+        "status",
+        "lxdb locks",
+    ] {
+        let answer = desk.run(&format!("{line} --output json"));
+        assert_eq!(answer.code, 0, "{}", answer.transcript());
+        json(&answer.stdout);
+        text.push_str(&format!("$ tidelake {line} --output json\n{}\n", answer.stdout));
+    }
+    snapshot("json_documents", &text);
+}
+
+#[test]
+fn a_failed_table_is_told_with_the_others() {
+    let desk = Desk::new();
+    desk.must(&format!("{CREATE} --error-action continue"));
+    desk.must(SYNC);
+    desk.shop("ALTER TABLE orders DROP COLUMN note; INSERT INTO events (kind) VALUES ('x');");
+    let answer = desk.run(SYNC);
+    snapshot("a_failed_table", answer.transcript());
+    assert_eq!(answer.code, 3, "{}", answer.transcript());
+}
+
+#[test]
+fn the_other_spelling_means_the_same() {
+    let desk = Desk::new();
+    let line = "config create --auth_file credentials.json --source_db_auth_id shop \
+                --output_dir lake --sync_id nightly --quiet_fbcp --no_banner \
+                --fastbcp_dir_path /opt --license abc --log_level debug";
+    let answer = desk.run(line);
+    assert_eq!(answer.code, 0, "{}", answer.transcript());
+    assert_eq!(answer.stdout, "nightly\n");
+    for option in ["--quiet-fbcp", "--no-banner", "--fastbcp-dir-path", "--license"] {
+        let told = format!("{option} has no meaning here and is ignored");
+        assert_eq!(answer.stderr.matches(&told).count(), 1, "{}", answer.stderr);
+    }
+    let export = desk.run("sync[export] -a credentials.json --sync_id nightly");
+    assert_eq!(export.code, 0, "{}", export.transcript());
+    let publish = desk.run("sync[publish] -a credentials.json --sync_id nightly");
+    assert_eq!(publish.code, 0, "{}", publish.transcript());
+}
+
+#[test]
+fn a_dry_run_stores_nothing() {
+    let desk = Desk::new();
+    let answer = desk.run(&format!("{CREATE} --dry-run"));
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, ""), "{}", answer.transcript());
+    assert_eq!(desk.must("config list --output json"), "[]\n");
+}
+
+#[test]
+fn debug_shows_windows_and_statements() {
+    let desk = Desk::new();
+    desk.must(CREATE);
+    let answer = desk.run(&format!("{SYNC} --log-level debug --log-dir logs"));
+    assert_eq!(answer.code, 0, "{}", answer.transcript());
+    for part in ["window", "SELECT", "main.orders"] {
+        assert!(answer.stderr.contains(part), "{part}: {}", answer.stderr);
+    }
+    let logs: Vec<_> = std::fs::read_dir(desk.path("logs")).unwrap().collect();
+    let [log] = logs.as_slice() else { panic!("{logs:?}") };
+    let text = std::fs::read_to_string(log.as_ref().unwrap().path()).unwrap();
+    assert!(text.lines().count() > 3, "{text}");
+    for line in text.lines() {
+        assert!(json(line)["timestamp"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn the_state_store_can_be_emptied() {
+    let desk = Desk::new();
+    desk.must("lxdb init");
+    desk.must(CREATE);
+    desk.must("lxdb truncate --confirm");
+    assert_eq!(desk.must("config list --output json"), "[]\n");
+    desk.must("lxdb drop --confirm");
+    desk.must("lxdb init");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_data_folder_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    desk.must("lxdb init");
+    let folder = desk.path(".local/share/tidelake");
+    let mode = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(folder.clone()) & 0o777, 0o700);
+    assert_eq!(mode(folder.join("state.db")) & 0o077, 0);
+}
+
+#[test]
+fn completions_name_the_commands() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.must(&format!("completions {shell}"));
+        assert!(script.contains("watermarks") && script.contains("release-locks"), "{shell}");
+    }
+    assert!(desk.must("man").contains("tidelake"));
+}
