@@ -1,0 +1,452 @@
+//! The binary COPY format to record batches.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use tidelake_connector::Counters;
+use tidelake_model::{Error, ErrorKind, Policies, Result};
+
+use crate::column::Column;
+use crate::types::Wire;
+
+const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+const MOST_ROWS: usize = 65_536;
+/// One more cell of the largest size (1 GiB) still fits 32-bit offsets.
+const MOST_BYTES: usize = 512 << 20;
+
+/// Where in the stream the decoder stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Header,
+    Rows,
+    End,
+}
+
+/// What was found at the front of some bytes.
+enum Found<'a> {
+    /// A row, and what follows it.
+    Row(&'a [u8]),
+    /// The end of the rows, and what follows it.
+    End(&'a [u8]),
+    /// The beginning of a row.
+    Part,
+}
+
+/// Turns the bytes of `COPY … TO STDOUT (FORMAT binary)` into record batches.
+///
+/// Bytes are fed in pieces of any size; a piece that holds whole rows, as the
+/// server sends them, is decoded where it lies. Malformed input is an error of
+/// kind `Data`, after which the decoder is of no more use.
+pub struct CopyDecoder {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    place: Place,
+    /// Bytes of an unfinished row.
+    pending: Vec<u8>,
+    rows: usize,
+    total_rows: u64,
+    bytes: usize,
+    row_width: usize,
+    batch_bytes: usize,
+    finished: VecDeque<RecordBatch>,
+    counters: Counters,
+}
+
+impl CopyDecoder {
+    /// A decoder of rows with that schema, sent in those forms. A batch ends at
+    /// `batch_bytes` or 65,536 rows.
+    pub fn new(
+        schema: &SchemaRef,
+        wires: &[Wire],
+        policies: Policies,
+        batch_bytes: u64,
+        counters: Counters,
+    ) -> Result<Self> {
+        if schema.fields().len() != wires.len() {
+            return Err(crate::internal("a schema and its wire forms differ in length"));
+        }
+        let columns = schema.fields().iter().zip(wires);
+        let columns: Vec<_> = columns
+            .map(|(field, wire)| Column::new(Arc::clone(field), *wire, policies))
+            .collect::<Result<_>>()?;
+        let row_width = columns.iter().map(Column::fixed_width).sum();
+        let batch_bytes = usize::try_from(batch_bytes).unwrap_or(MOST_BYTES).clamp(1, MOST_BYTES);
+        Ok(Self {
+            schema: Arc::clone(schema),
+            columns,
+            place: Place::Header,
+            pending: vec![],
+            rows: 0,
+            total_rows: 0,
+            bytes: 0,
+            row_width,
+            batch_bytes,
+            finished: VecDeque::new(),
+            counters,
+        })
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<()> {
+        if self.pending.is_empty() {
+            let rest = self.consume(piece)?;
+            self.pending.extend_from_slice(rest);
+            return Ok(());
+        }
+        let mut bytes = std::mem::take(&mut self.pending);
+        bytes.extend_from_slice(piece);
+        let left = self.consume(&bytes)?.len();
+        let used = bytes.len().saturating_sub(left);
+        bytes.drain(..used);
+        self.pending = bytes;
+        Ok(())
+    }
+
+    /// A batch that is full.
+    pub fn next_batch(&mut self) -> Option<RecordBatch> {
+        self.finished.pop_front()
+    }
+
+    /// Rows decoded so far.
+    pub fn rows(&self) -> u64 {
+        self.total_rows
+    }
+
+    /// Ends the stream; the last batch is among those that are full then. An
+    /// error where the stream was cut off.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.place != Place::End || !self.pending.is_empty() {
+            return Err(malformed("it ends before its trailer"));
+        }
+        self.end_batch()
+    }
+
+    /// Decodes what is complete and returns the rest.
+    fn consume<'a>(&mut self, mut bytes: &'a [u8]) -> Result<&'a [u8]> {
+        loop {
+            match self.place {
+                Place::Header => match header(bytes)? {
+                    None => return Ok(bytes),
+                    Some(rest) => {
+                        bytes = rest;
+                        self.place = Place::Rows;
+                    }
+                },
+                Place::Rows => match self.row(bytes)? {
+                    Found::Row(rest) => {
+                        bytes = rest;
+                        self.end_row()?;
+                    }
+                    Found::End(rest) => {
+                        bytes = rest;
+                        self.place = Place::End;
+                    }
+                    Found::Part => {
+                        let rows = self.rows;
+                        self.columns.iter_mut().for_each(|column| column.truncate(rows));
+                        return Ok(bytes);
+                    }
+                },
+                Place::End if bytes.is_empty() => return Ok(bytes),
+                Place::End => return Err(malformed("something follows its trailer")),
+            }
+        }
+    }
+
+    #[inline]
+    fn row<'a>(&mut self, bytes: &'a [u8]) -> Result<Found<'a>> {
+        let Some((count, mut rest)) = bytes.split_first_chunk::<2>() else {
+            return Ok(Found::Part);
+        };
+        let count = i16::from_be_bytes(*count);
+        if count == -1 {
+            return Ok(Found::End(rest));
+        }
+        if usize::try_from(count) != Ok(self.columns.len()) {
+            return Err(malformed("a row has another number of fields"));
+        }
+        let mut width = self.row_width;
+        for column in &mut self.columns {
+            let Some((length, after)) = rest.split_first_chunk::<4>() else {
+                return Ok(Found::Part);
+            };
+            rest = after;
+            let length = i32::from_be_bytes(*length);
+            let Ok(length) = usize::try_from(length) else {
+                if length != -1 {
+                    return Err(malformed("a field has a negative length"));
+                }
+                column.push_null();
+                continue;
+            };
+            let Some((cell, after)) = rest.split_at_checked(length) else {
+                return Ok(Found::Part);
+            };
+            rest = after;
+            width += column.variable_width(length);
+            column.push(cell)?;
+        }
+        self.bytes += width;
+        Ok(Found::Row(rest))
+    }
+
+    #[inline]
+    fn end_row(&mut self) -> Result<()> {
+        self.rows += 1;
+        self.total_rows += 1;
+        if self.rows >= MOST_ROWS || self.bytes >= self.batch_bytes {
+            self.end_batch()?;
+        }
+        Ok(())
+    }
+
+    fn end_batch(&mut self) -> Result<()> {
+        for column in &mut self.columns {
+            let changed = column.take_changed();
+            self.counters.add("special_number", changed.special_numbers);
+            self.counters.add("infinite_time", changed.infinite_times);
+        }
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let arrays: Result<Vec<_>> = self.columns.iter_mut().map(Column::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays?).map_err(|error| {
+            Error::new(ErrorKind::Data, "the rows do not fit the schema").with_source(error)
+        })?;
+        self.finished.push_back(batch);
+        self.rows = 0;
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// What follows the header; `None` while it is not complete.
+fn header(bytes: &[u8]) -> Result<Option<&[u8]>> {
+    let Some((signature, rest)) = bytes.split_first_chunk::<11>() else { return Ok(None) };
+    if signature != SIGNATURE {
+        return Err(malformed("it has another signature"));
+    }
+    let Some((flags, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+    // The upper half says that a reader that does not know a flag must give up.
+    if u32::from_be_bytes(*flags) >> 16 != 0 {
+        return Err(malformed("it has an unknown critical flag"));
+    }
+    let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+    let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+        return Err(malformed("its header has a negative length"));
+    };
+    Ok(rest.split_at_checked(length).map(|(_, rest)| rest))
+}
+
+fn malformed(why: &str) -> Error {
+    Error::new(ErrorKind::Data, format!("the server's binary copy cannot be read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+    use proptest::prelude::*;
+    use tidelake_model::{InfiniteTime, SpecialNumber};
+
+    use super::*;
+
+    fn schema() -> (SchemaRef, Vec<Wire>) {
+        let fields = vec![
+            Field::new("id", DataType::Int32, false),
+            Field::new("name", DataType::Utf8, true),
+            Field::new("price", DataType::Decimal128(10, 2), true),
+            Field::new("day", DataType::Date32, true),
+        ];
+        let wires = vec![Wire::Int4, Wire::Text, Wire::Numeric, Wire::Date];
+        (Arc::new(Schema::new(fields)), wires)
+    }
+
+    fn decoder(policies: Policies, batch_bytes: u64) -> (CopyDecoder, Counters) {
+        let (schema, wires) = schema();
+        let counters = Counters::default();
+        let decoder =
+            CopyDecoder::new(&schema, &wires, policies, batch_bytes, counters.clone()).unwrap();
+        (decoder, counters)
+    }
+
+    fn cell(out: &mut Vec<u8>, cell: Option<&[u8]>) {
+        match cell {
+            None => out.extend((-1i32).to_be_bytes()),
+            Some(bytes) => {
+                out.extend(i32::try_from(bytes.len()).unwrap().to_be_bytes());
+                out.extend(bytes);
+            }
+        }
+    }
+
+    fn row(out: &mut Vec<u8>, id: i32, name: Option<&str>, price: Option<&[u8]>, day: i32) {
+        out.extend(4i16.to_be_bytes());
+        cell(out, Some(&id.to_be_bytes()));
+        cell(out, name.map(str::as_bytes));
+        cell(out, price);
+        cell(out, Some(&day.to_be_bytes()));
+    }
+
+    fn start() -> Vec<u8> {
+        let mut out = SIGNATURE.to_vec();
+        out.extend([0; 8]);
+        out
+    }
+
+    fn end(out: &mut Vec<u8>) {
+        out.extend((-1i16).to_be_bytes());
+    }
+
+    const NAN: &[u8] = &[0, 0, 0, 0, 0xC0, 0, 0, 0];
+
+    fn sample(rows: i32) -> Vec<u8> {
+        let mut out = start();
+        for id in 0..rows {
+            let name = format!("näme {id}");
+            let mut price = vec![];
+            crate::numeric::write(false, &(id * 7).unsigned_abs().to_string(), 2, &mut price);
+            let name = (id % 3 != 0).then_some(name.as_str());
+            row(&mut out, id, name, (id % 5 != 0).then_some(&price), id);
+        }
+        end(&mut out);
+        out
+    }
+
+    fn all(bytes: &[u8], pieces: &[usize], batch_bytes: u64) -> Result<Vec<RecordBatch>> {
+        let (mut decoder, _) = decoder(Policies::default(), batch_bytes);
+        let mut rest = bytes;
+        for piece in pieces {
+            let (head, tail) = rest.split_at((*piece).min(rest.len()));
+            decoder.feed(head)?;
+            rest = tail;
+        }
+        decoder.feed(rest)?;
+        decoder.finish()?;
+        Ok(std::iter::from_fn(|| decoder.next_batch()).collect())
+    }
+
+    #[test]
+    fn rows_are_decoded() {
+        let batches = all(&sample(10), &[], 1 << 20).unwrap();
+        let [batch] = batches.as_slice() else { panic!("{batches:?}") };
+        assert_eq!(batch.num_rows(), 10);
+        assert_eq!(batch.column(0).as_primitive::<Int32Type>().value(9), 9);
+        assert_eq!(batch.column(1).as_string::<i32>().value(1), "näme 1");
+        assert!(batch.column(1).is_null(3) && batch.column(2).is_null(5));
+    }
+
+    #[test]
+    fn no_rows_make_no_batch() {
+        assert!(all(&sample(0), &[], 1 << 20).unwrap().is_empty());
+    }
+
+    #[test]
+    fn batches_end_at_their_size() {
+        let batches = all(&sample(100), &[], 200).unwrap();
+        assert!(batches.len() > 10);
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 100);
+        let batches = all(&sample(70_000), &[], 1 << 30).unwrap();
+        let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(rows, [MOST_ROWS, 70_000 - MOST_ROWS]);
+    }
+
+    #[test]
+    fn values_without_a_place_follow_the_policy_and_are_counted() {
+        let mut bytes = start();
+        row(&mut bytes, 1, None, Some(NAN), i32::MAX);
+        row(&mut bytes, 2, None, None, i32::MIN);
+        end(&mut bytes);
+        let read = |policies| {
+            let (mut decoder, counters) = decoder(policies, 1 << 20);
+            decoder.feed(&bytes)?;
+            decoder.finish()?;
+            Ok::<_, Error>((decoder.next_batch().unwrap(), counters.snapshot()))
+        };
+        let (batch, counts) = read(Policies::default()).unwrap();
+        assert_eq!((batch.column(2).null_count(), batch.column(3).null_count()), (2, 2));
+        assert_eq!(counts["special_number"], 1);
+        assert_eq!(counts["infinite_time"], 2);
+        let clamp = Policies { infinite_time: InfiniteTime::Clamp, ..Policies::default() };
+        let (batch, counts) = read(clamp).unwrap();
+        let days = batch.column(3).as_primitive::<arrow::datatypes::Date32Type>();
+        assert_eq!((days.value(0), days.value(1)), (i32::MAX, i32::MIN));
+        assert_eq!(counts["infinite_time"], 2);
+        let fail = Policies { infinite_time: InfiniteTime::Fail, ..Policies::default() };
+        let error = read(fail).unwrap_err();
+        assert!(error.kind() == ErrorKind::Data && error.to_string().contains("\"day\""));
+        let fail = Policies { special_number: SpecialNumber::Fail, ..Policies::default() };
+        assert!(read(fail).unwrap_err().to_string().contains("\"price\""));
+    }
+
+    #[test]
+    fn text_that_is_no_utf8_names_its_column() {
+        let mut bytes = start();
+        bytes.extend(4i16.to_be_bytes());
+        cell(&mut bytes, Some(&1i32.to_be_bytes()));
+        cell(&mut bytes, Some(b"\xff\xfe"));
+        cell(&mut bytes, None);
+        cell(&mut bytes, None);
+        end(&mut bytes);
+        let error = all(&bytes, &[], 1 << 20).unwrap_err();
+        assert!(error.kind() == ErrorKind::Data && error.to_string().contains("\"name\""));
+    }
+
+    #[test]
+    fn a_null_where_none_may_be_is_an_error() {
+        let mut bytes = start();
+        bytes.extend(4i16.to_be_bytes());
+        (0..4).for_each(|_| cell(&mut bytes, None));
+        end(&mut bytes);
+        let error = all(&bytes, &[], 1 << 20).unwrap_err();
+        assert!(error.chain().contains("'id'"), "{error:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_size_give_the_same_rows(
+            pieces in proptest::collection::vec(0usize..90, 0..60),
+            batch_bytes in 1u64..4000,
+        ) {
+            let bytes = sample(40);
+            let whole = all(&bytes, &[], batch_bytes).unwrap();
+            prop_assert_eq!(all(&bytes, &pieces, batch_bytes).unwrap(), whole);
+        }
+
+        #[test]
+        fn a_stream_that_is_cut_off_is_an_error(keep in 0usize..1000) {
+            let bytes = sample(20);
+            let keep = keep.min(bytes.len() - 1);
+            let error = all(&bytes[..keep], &[7], 300).unwrap_err();
+            prop_assert_eq!(error.kind(), ErrorKind::Data);
+        }
+
+        #[test]
+        fn damaged_bytes_are_survived(
+            damage in proptest::collection::vec((0usize..1000, any::<u8>()), 1..20),
+            pieces in proptest::collection::vec(0usize..90, 0..20),
+        ) {
+            let mut bytes = sample(20);
+            for (at, byte) in damage {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+            }
+            if let Err(error) = all(&bytes, &pieces, 300) {
+                prop_assert_eq!(error.kind(), ErrorKind::Data);
+            }
+        }
+
+        #[test]
+        fn random_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let mut with_header = start();
+            with_header.extend(&bytes);
+            for bytes in [bytes, with_header] {
+                if let Err(error) = all(&bytes, &[3, 50], 300) {
+                    prop_assert_eq!(error.kind(), ErrorKind::Data);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! PostgreSQL as a source.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use tidelake_connector::sql::{check, quote_text};
+use tidelake_connector::{
+    Capabilities, ClockReading, ClockRequest, Counters, Highest, HighestRequest, Reading, Slices,
+    Source, SplitRequest, TableFilter,
+};
+use tidelake_model::{Error, ErrorKind, Result, Slice, Table};
+
+use crate::clock::clock;
+use crate::copy::CopyDecoder;
+use crate::failure::{ServerError, failure};
+use crate::highest::highest;
+use crate::internal;
+use crate::pool::Pool;
+use crate::reader::CopyReader;
+use crate::split::{Part, split, statement};
+use crate::{catalogue, session::Session};
+
+/// A database that is read from.
+pub(crate) struct PostgresSource {
+    pool: Arc<Pool>,
+}
+
+impl PostgresSource {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        Self { pool }
+    }
+
+    async fn read_part(&self, slice: &Slice) -> Result<Reading> {
+        check(&slice.read)?;
+        let part = Part::deserialize(&slice.part).map_err(|error| {
+            internal("the slice is not one of this source's").with_source(error)
+        })?;
+        if part.database != self.pool.config.database {
+            let message = format!("the slice belongs to the database {:?}", part.database);
+            return Err(Error::new(ErrorKind::Configuration, message));
+        }
+        let schema = slice.read.schema();
+        let counters = Counters::default();
+        let decoder = CopyDecoder::new(
+            &schema,
+            &part.wires,
+            slice.read.policies,
+            slice.read.batch_bytes,
+            counters.clone(),
+        )?;
+        let statement =
+            format!("COPY ({}) TO STDOUT (FORMAT binary)", statement(&slice.read, Some(&part)));
+        let session = self.pool.get().await?;
+        enter(&session, &part.snapshot).await?;
+        tracing::debug!(slice = slice.number, %statement, "reading");
+        let reader =
+            CopyReader::start(session, Arc::clone(&self.pool), &statement, decoder).await?;
+        Ok(Reading { schema, batches: reader.into_stream(), counters })
+    }
+}
+
+/// Begins a transaction in a snapshot that another session exported.
+async fn enter(session: &Session, snapshot: &str) -> Result<()> {
+    let statements = format!(
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT {}",
+        quote_text(snapshot)
+    );
+    let doing = "the snapshot cannot be entered";
+    session.client.batch_execute(&statements).await.map_err(|error| match error.as_db_error() {
+        // It ended with the transaction that exported it.
+        Some(server) if matches!(server.code().code(), "22023" | "55000" | "42704" | "58P01") => {
+            Error::new(ErrorKind::Unavailable, "the snapshot of this read has ended")
+                .with_source(ServerError::from(server))
+        }
+        _ => failure(error, doing),
+    })
+}
+
+#[async_trait]
+impl Source for PostgresSource {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            rows_commit_out_of_order: true,
+            has_fence: true,
+            parallel_slices: true,
+            composite_cursor: true,
+            fallback_cursor: true,
+            schemas: true,
+        }
+    }
+
+    async fn tables(&self, filter: &TableFilter) -> Result<Vec<Table>> {
+        let session = self.pool.get().await?;
+        let tables = catalogue::tables(&session, filter).await;
+        self.pool.put(session);
+        tables
+    }
+
+    async fn clock(&self, request: &ClockRequest) -> Result<ClockReading> {
+        clock(&self.pool, request).await
+    }
+
+    async fn highest(&self, request: &HighestRequest) -> Result<Highest> {
+        highest(&self.pool, request).await
+    }
+
+    async fn split(&self, request: &SplitRequest) -> Result<Slices> {
+        split(&self.pool, request).await
+    }
+
+    async fn read(&self, slice: &Slice) -> Result<Reading> {
+        let reading = self.read_part(slice).await;
+        reading.map_err(|error| error.in_table(&slice.read.table).in_slice(slice.number))
+    }
+
+    fn statement(&self, slice: &Slice) -> String {
+        statement(&slice.read, Part::deserialize(&slice.part).ok().as_ref())
+    }
+}
