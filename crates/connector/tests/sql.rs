@@ -1,5 +1,8 @@
 //! The statements that all SQL sources share, judged by a real SQL engine.
 
+// Helpers of tests may stop at the first surprise, as tests may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tidelake_connector::memory::column;

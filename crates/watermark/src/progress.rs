@@ -68,7 +68,7 @@ pub enum Refused {
     /// may lower a watermark.
     Backwards {
         /// The stored value.
-        from: Position,
+        from: Box<Position>,
         /// The value that was refused; `None` would forget everything.
         to: Option<Position>,
     },
@@ -179,7 +179,7 @@ impl Versioned {
                 },
             };
             if lowers {
-                return Err(Refused::Backwards { from: from.clone(), to: to.clone() });
+                return Err(Refused::Backwards { from: Box::new(from.clone()), to: to.clone() });
             }
         }
         Ok(self.next(to))

@@ -1,5 +1,8 @@
 //! The laws of the algebra, for all values and all histories.
 
+// Helpers of tests may stop at the first surprise, as tests may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
@@ -382,8 +385,8 @@ proptest! {
                 Event::Run { high, row } => {
                     let window = Window::plan(&stored.progress, &at(high), None).unwrap();
                     let inside: Vec<_> =
-                        PROBES.into_iter().filter(|probe| holds(&window.range, *probe)).collect();
-                    prop_assert!(!(window.is_empty() && !inside.is_empty()));
+                        PROBES.filter(|probe| holds(&window.range, *probe)).collect();
+                    prop_assert!(!window.is_empty() || inside.is_empty());
 
                     // Nothing that was exported is read again.
                     let again = inside.iter().find(|probe| Some(**probe) <= exported);

@@ -1,5 +1,8 @@
 //! What is accepted as a value, what it is stored as, and what is refused.
 
+// Helpers of tests may stop at the first surprise, as tests may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use tidelake_watermark::{Cursor, Decimal, Kind, Position, Value};
 
 #[track_caller]

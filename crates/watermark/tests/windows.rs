@@ -1,5 +1,8 @@
 //! The windows of the specification, one by one.
 
+// Helpers of tests may stop at the first surprise, as tests may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use tidelake_watermark::*;
 
 fn at(text: &str) -> Position {
