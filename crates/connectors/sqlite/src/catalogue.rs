@@ -1,6 +1,6 @@
 //! Tables and columns, from the database's own catalogue.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 use tidelake_connector::TableFilter;
@@ -8,6 +8,7 @@ use tidelake_model::{Column, Error, ErrorKind, Result, Table, TableKind, TableNa
 
 use crate::connection::failure;
 use crate::dialect::quote;
+use crate::forms::with_nanoseconds;
 use crate::types::ColumnType;
 
 /// The only schema.
@@ -149,6 +150,12 @@ fn indexes(connection: &Connection, table: &str) -> rusqlite::Result<Indexes> {
 fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<Described> {
     let infos = columns(connection, &entry.name)?;
     let indexes = indexes(connection, &entry.name)?;
+    let name = TableName::new(SCHEMA, &entry.name);
+    let row_number = entry.has_row_numbers.then(|| free_name(&infos)).flatten();
+    let fine = match entry.kind {
+        TableKind::View => BTreeSet::new(),
+        _ => with_nanoseconds(connection, &name, row_number, &undeclared_digits(&infos))?,
+    };
     let key_columns = infos.iter().filter(|info| info.key > 0).count();
     let columns = infos.iter().map(|info| {
         // The one primary key column that is the row's number itself.
@@ -157,7 +164,9 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
             && key_columns == 1
             && !indexes.has_key_index
             && info.declaration.eq_ignore_ascii_case("INTEGER");
-        let column_type = ColumnType::of(&info.declaration);
+        let declared = ColumnType::of(&info.declaration);
+        let is_fine = fine.contains(&info.name);
+        let column_type = if is_fine { declared.with_nanoseconds() } else { declared };
         let leading = if column_type == ColumnType::Text {
             &indexes.leading_by_bytes
         } else {
@@ -173,15 +182,25 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
         }
     });
     let columns: Vec<Column> = columns.collect();
-    let row_number = entry.has_row_numbers.then(|| free_name(&infos)).flatten();
     let table = Table {
-        name: TableName::new(SCHEMA, &entry.name),
+        name,
         kind: entry.kind,
         columns,
         estimated_rows: estimated_rows(connection, &entry.name, row_number)?,
         estimated_bytes: None,
     };
     Ok(Described { table, row_number })
+}
+
+/// Columns of times whose declaration does not say how many digits they keep.
+/// Without a look at them, the nanoseconds that some programs write by default
+/// would fail each read.
+fn undeclared_digits(infos: &[Info]) -> Vec<&str> {
+    let is_meant = |info: &&Info| {
+        let column_type = ColumnType::of(&info.declaration);
+        matches!(column_type, ColumnType::Time { .. }) && !info.declaration.contains('(')
+    };
+    infos.iter().filter(is_meant).map(|info| info.name.as_str()).collect()
 }
 
 fn free_name(infos: &[Info]) -> Option<&'static str> {

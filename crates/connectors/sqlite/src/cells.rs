@@ -13,7 +13,7 @@ use tidelake_connector::Counters;
 use tidelake_model::{Column, Error, ErrorKind, Policies, Result, SpecialNumber};
 
 use crate::forms::class;
-use crate::numbers::{decimal_units, exact_float, exact_integer, integer_units, shortest_decimal};
+use crate::numbers::{decimal_units, exact_float, exact_integer, float_units, integer_units};
 use crate::times::{Form, Guess, NANOS_PER_DAY, decode};
 use crate::types::ColumnType;
 
@@ -248,7 +248,7 @@ fn float(cell: ValueRef<'_>) -> Option<f64> {
 fn decimal(cell: ValueRef<'_>, precision: u8, scale: i8) -> Option<i128> {
     match cell {
         ValueRef::Integer(number) => integer_units(number, precision, scale),
-        ValueRef::Real(number) => decimal_units(&shortest_decimal(number)?, precision, scale),
+        ValueRef::Real(number) => float_units(number, precision, scale),
         ValueRef::Text(text) => decimal_units(std::str::from_utf8(text).ok()?, precision, scale),
         _ => None,
     }

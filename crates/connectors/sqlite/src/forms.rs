@@ -4,20 +4,20 @@
 //! and the highest value of a column therefore tell, by an index and at once,
 //! whether all of them are of one class.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use tidelake_connector::sql::qualified;
-use tidelake_model::{Column, CursorRead, Error, ErrorKind, Result, Table, TableKind};
+use tidelake_model::{Column, CursorRead, Error, ErrorKind, Result, Table, TableKind, TableName};
 use tidelake_watermark::Kind;
 
 use crate::catalogue::Described;
 use crate::connection::failure;
 use crate::dialect::{Plain, kind_of, quote};
-use crate::times::{Form, Guess, decode};
+use crate::times::{Form, Guess, decode, parse};
 
-/// Rows at either end of a table that are looked at for the unit of its times.
+/// Rows at either end of a table at which its times are looked at.
 const SAMPLE: u32 = 100;
 
 /// The stored form of the times among the cursor's columns. Fails where a
@@ -146,40 +146,64 @@ pub(crate) fn units(
     names: &[&str],
 ) -> Result<BTreeMap<String, Form>> {
     let table = &described.table;
-    if names.is_empty() || table.kind == TableKind::View {
+    if table.kind == TableKind::View {
         return Ok(BTreeMap::new());
     }
     let mut units = BTreeMap::new();
-    let columns: Vec<_> = names.iter().map(|name| quote(name)).collect();
-    let (columns, from) = (columns.join(", "), qualified(&Plain, &table.name));
-    let first = format!("SELECT {columns} FROM {from} LIMIT {SAMPLE}");
-    let last = described.row_number.map(|number| {
-        format!("SELECT {columns} FROM {from} ORDER BY {number} DESC LIMIT {SAMPLE}")
-    });
-    for statement in std::iter::once(first).chain(last) {
-        look(connection, &statement, names, &mut units)
-            .map_err(|error| failure(error, "cannot look at the stored times"))
-            .map_err(|error| error.in_table(&table.name))?;
-    }
+    look(connection, &table.name, described.row_number, names, |name, cell| {
+        // The first unit that is found stays; a cell of another one is told
+        // when its row is read.
+        if let Guess::One(form) = Guess::of(cell)
+            && form != Form::Text
+        {
+            units.entry(name.to_owned()).or_insert(form);
+        }
+    })
+    .map_err(|error| failure(error, "cannot look at the stored times").in_table(&table.name))?;
     Ok(units)
+}
+
+/// Which of the named columns hold text with more than six digits after the
+/// second, by a look at both ends of the table.
+pub(crate) fn with_nanoseconds(
+    connection: &Connection,
+    table: &TableName,
+    row_number: Option<&str>,
+    names: &[&str],
+) -> rusqlite::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    look(connection, table, row_number, names, |name, cell| {
+        if let ValueRef::Text(text) = cell
+            && parse(text).is_some_and(|nanos| nanos.rem_euclid(1_000) != 0)
+        {
+            found.insert(name.to_owned());
+        }
+    })?;
+    Ok(found)
 }
 
 fn look(
     connection: &Connection,
-    statement: &str,
+    table: &TableName,
+    row_number: Option<&str>,
     names: &[&str],
-    units: &mut BTreeMap<String, Form>,
+    mut see: impl FnMut(&str, ValueRef<'_>),
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(statement)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        for (place, name) in names.iter().enumerate() {
-            // The first unit that is found stays; a cell of another one is told
-            // when its row is read.
-            if let Guess::One(form) = Guess::of(row.get_ref(place)?)
-                && form != Form::Text
-            {
-                units.entry((*name).to_owned()).or_insert(form);
+    if names.is_empty() {
+        return Ok(());
+    }
+    let columns: Vec<_> = names.iter().map(|name| quote(name)).collect();
+    let (columns, from) = (columns.join(", "), qualified(&Plain, table));
+    let first = format!("SELECT {columns} FROM {from} LIMIT {SAMPLE}");
+    let last = row_number.map(|number| {
+        format!("SELECT {columns} FROM {from} ORDER BY {number} DESC LIMIT {SAMPLE}")
+    });
+    for statement in std::iter::once(first).chain(last) {
+        let mut statement = connection.prepare(&statement)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            for (place, name) in names.iter().enumerate() {
+                see(name, row.get_ref(place)?);
             }
         }
     }

@@ -67,6 +67,21 @@ pub(crate) fn decimal_units(text: &str, precision: u8, scale: i8) -> Option<i128
     (units < limit).then_some(if negative { -units } else { units })
 }
 
+/// A float as a count of units of the scale, where exactly one decimal of that
+/// scale is stored as this float.
+///
+/// SQLite turns a decimal into the nearest float as it is inserted. Where floats
+/// lie closer together than decimals of the scale, the decimal can be told from
+/// the float, and it is the shortest one that names it; where they do not, the
+/// digits are lost, and a guess would look like data.
+pub(crate) fn float_units(float: f64, precision: u8, scale: i8) -> Option<i128> {
+    let closest = 10f64.powi(-i32::from(scale)) / f64::EPSILON;
+    if float.abs() >= closest {
+        return None;
+    }
+    decimal_units(&shortest_decimal(float)?, precision, scale)
+}
+
 /// A whole number as a count of units of the scale.
 pub(crate) fn integer_units(number: i64, precision: u8, scale: i8) -> Option<i128> {
     let factor = 10i128.checked_pow(u32::try_from(scale).ok()?)?;
@@ -105,6 +120,21 @@ mod tests {
         ] {
             assert_eq!(decimal_units(text, precision, scale), wanted, "{text}");
         }
+        for (float, scale, wanted) in [
+            (19.99, 2, Some(1_999)),
+            (-0.07, 2, Some(-7)),
+            (19.9, 2, Some(1_990)),
+            (0.1 + 0.2, 2, None),
+            (19.991, 2, None),
+            (1_796_030_100.123_456, 6, Some(1_796_030_100_123_456)),
+            // Two decimals of this scale are the same float.
+            (12_345_678_901_234.567, 4, None),
+            (1e19, 0, None),
+            (f64::INFINITY, 0, None),
+            (f64::NAN, 0, None),
+        ] {
+            assert_eq!(float_units(float, 38, scale), wanted, "{float}");
+        }
         assert_eq!(integer_units(-5, 10, 2), Some(-500));
         assert_eq!(integer_units(i64::MAX, 38, 20), None);
         assert_eq!(integer_units(100_000_000, 10, 2), None);
@@ -113,8 +143,17 @@ mod tests {
     proptest! {
         #[test]
         fn whole_parts_are_those_of_truncation(float in -9.2e18f64..9.2e18) {
-            let wanted = format!("{:.0}", float.trunc());
-            prop_assert_eq!(whole_part(float).map(|whole| whole.to_string()), Some(wanted.replace("-0", "0")).filter(|text| text != "0").or(Some("0".to_owned())));
+            let wanted: i64 = format!("{:.0}", float.trunc()).parse().unwrap();
+            prop_assert_eq!(whole_part(float), Some(wanted));
+        }
+
+        #[test]
+        fn decimals_that_were_stored_as_floats_come_back(units: i64, scale in 0i8..12) {
+            let text = format!("{units}e-{scale}");
+            let float: f64 = text.parse().unwrap();
+            if let Some(found) = float_units(float, 38, scale) {
+                prop_assert_eq!(found, i128::from(units));
+            }
         }
 
         #[test]

@@ -9,7 +9,7 @@ use std::fmt;
 use rusqlite::types::ValueRef;
 use serde::{Deserialize, Serialize};
 
-use crate::numbers::{shortest_decimal, whole_part};
+use crate::numbers::{float_units, integer_units, whole_part};
 
 pub(crate) const NANOS_PER_SECOND: i128 = 1_000_000_000;
 pub(crate) const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
@@ -98,25 +98,26 @@ impl Guess {
             ValueRef::Integer(0) => Self::AnyUnit,
             // Whole julian days lose their decimal point in a numeric column.
             ValueRef::Integer(1_721_060..=5_373_484) => Self::SecondsOrJulianDay,
-            ValueRef::Integer(number) => match number.unsigned_abs() {
-                ..SECONDS_END => Self::One(Form::Seconds),
-                ..MILLISECONDS_END => Self::One(Form::Milliseconds),
-                ..MICROSECONDS_END => Self::One(Form::Microseconds),
-                _ => Self::None,
-            },
+            ValueRef::Integer(number) => Self::of_magnitude(number.unsigned_abs()),
             ValueRef::Real(0.0) => Self::AnyUnit,
             ValueRef::Real(number) if (FIRST_JULIAN..END_JULIAN).contains(&number) => {
                 Self::One(Form::JulianDay)
             }
-            ValueRef::Real(number) => {
-                match whole_part(number).map_or(u64::MAX, i64::unsigned_abs) {
-                    ..SECONDS_END => Self::One(Form::Seconds),
-                    ..MILLISECONDS_END => Self::One(Form::Milliseconds),
-                    ..MICROSECONDS_END => Self::One(Form::Microseconds),
-                    _ => Self::None,
-                }
-            }
+            ValueRef::Real(number) => whole_part(number)
+                .map_or(Self::None, |whole| Self::of_magnitude(whole.unsigned_abs())),
             ValueRef::Null | ValueRef::Blob(_) => Self::None,
+        }
+    }
+
+    fn of_magnitude(number: u64) -> Self {
+        if number < SECONDS_END {
+            Self::One(Form::Seconds)
+        } else if number < MILLISECONDS_END {
+            Self::One(Form::Milliseconds)
+        } else if number < MICROSECONDS_END {
+            Self::One(Form::Microseconds)
+        } else {
+            Self::None
         }
     }
 
@@ -136,24 +137,23 @@ pub(crate) fn decode(cell: ValueRef<'_>, form: Form) -> Option<i128> {
     if !Guess::of(cell).allows(form) {
         return None;
     }
-    let unit = match form {
+    // Digits of the unit down to the microsecond, which is what floats can hold.
+    let digits = match form {
         Form::Text => {
             let ValueRef::Text(text) = cell else { return None };
             return parse(text);
         }
         Form::JulianDay => return julian(cell),
-        Form::Seconds => 9,
-        Form::Milliseconds => 6,
-        Form::Microseconds => 3,
+        Form::Seconds => 6,
+        Form::Milliseconds => 3,
+        Form::Microseconds => 0,
     };
-    let nanos = match cell {
-        ValueRef::Integer(number) => i128::from(number) * 10i128.pow(unit),
-        ValueRef::Real(number) => {
-            let scale = i8::try_from(unit).ok()?;
-            crate::numbers::decimal_units(&shortest_decimal(number)?, 38, scale)?
-        }
+    let micros = match cell {
+        ValueRef::Integer(number) => integer_units(number, 38, digits)?,
+        ValueRef::Real(number) => float_units(number, 38, digits)?,
         _ => return None,
     };
+    let nanos = micros * 1_000;
     in_range(nanos)
 }
 
@@ -386,6 +386,7 @@ mod tests {
             (Integer(seconds * 1_000 + 1), Form::Milliseconds, at + 1_000_000),
             (Integer(seconds * 1_000_000 + 1), Form::Microseconds, at + 1_000),
             (Real(1_796_030_100.25), Form::Seconds, at + 250_000_000),
+            (Real(1_796_030_100.123_456), Form::Seconds, at + 123_456_000),
             (Real(2_461_374.885_416_666_5), Form::JulianDay, at),
             (Integer(2_461_375), Form::JulianDay, wanted("2026-11-30T12:00:00Z")),
             (Integer(-1), Form::Seconds, -NANOS_PER_SECOND),
@@ -399,6 +400,7 @@ mod tests {
             (Integer(seconds), Form::JulianDay),
             (Integer(seconds), Form::Text),
             (Integer(i64::MAX), Form::Microseconds),
+            (Real(1_796_030_100.123_456_7), Form::Seconds),
             (Real(f64::INFINITY), Form::Seconds),
             (ValueRef::Blob(b"2026-11-30"), Form::Text),
         ] {

@@ -99,6 +99,14 @@ impl ColumnType {
         }
     }
 
+    /// The same with nanoseconds.
+    pub(crate) fn with_nanoseconds(self) -> Self {
+        match self {
+            Self::Time { utc, .. } => Self::Time { utc, nanos: true },
+            other => other,
+        }
+    }
+
     /// The Arrow type.
     pub(crate) fn data_type(self) -> DataType {
         match self {
