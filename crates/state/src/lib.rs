@@ -7,13 +7,19 @@
 
 #![deny(missing_docs)]
 
+mod backend;
 pub mod conformance;
+mod logic;
 pub mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod rows;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod store;
+mod time;
 
 pub use store::{
     Advance, AdvanceWatermark, Advanced, BeginRun, Begun, Lease, LockFilter, RunFilter, StateStore,

@@ -67,7 +67,8 @@ pub struct WatermarkSettings {
     pub column: String,
     /// Kinds joined by commas.
     pub kind: String,
-    /// First bound and direction; the values are empty.
+    /// First bound and direction. The values are empty, unless somebody makes a
+    /// watermark with a value by hand.
     pub initial: Progress,
 }
 
@@ -147,6 +148,20 @@ pub struct LockFilter {
 /// `Conflict` where a version or a token is no longer the stored one,
 /// `Locked` (naming the run) where a lease stands in the way, `NotFound`,
 /// `AlreadyExists`, and `Unavailable` where the store cannot be reached.
+///
+/// # Leases
+///
+/// A lease has a time and a token. The *time* only decides when another run may
+/// take the table over; until one does, the lease stays its holder's, however
+/// late it is. The *token* decides whose writes count: every acquisition gets a
+/// higher one than any before, also after the sync was deleted and made again or
+/// the store was emptied, and a write that shows another than the stored one is
+/// refused. All times are those of the store's own clock.
+///
+/// A run whose leases are taken over, broken or released by hand is recorded as
+/// failed; what it left of a table is offered to the next run of the table as
+/// [`TableState::unfinished`]. That run writes the old run's record under its own
+/// lease, so a record's run may differ from the lease's.
 #[async_trait]
 pub trait StateStore: Send + Sync {
     /// Identity of this store, made with it: a restored copy has the same one.
@@ -174,11 +189,14 @@ pub trait StateStore: Send + Sync {
 
     /// Records the run, takes the leases of all its tables (all or none) and
     /// loads what is remembered of them. A lease whose time has passed is taken
-    /// over. `Locked`, naming run and holder, where one is held.
+    /// over. `Locked`, naming run and holder, where one is held, unless by the
+    /// same run in the same process, whose first answer was lost on the way. A
+    /// run that is already recorded is taken up again and keeps its start.
     async fn begin_run(&self, request: &BeginRun) -> Result<Begun>;
 
-    /// Prolongs all leases that the run still holds; `Conflict` when one of
-    /// `leases` went to another.
+    /// Prolongs those of `leases` that are still held; `Conflict`, naming the
+    /// table, when one went to another: the rest is prolonged all the same. One
+    /// that its holder gave back meanwhile is passed over.
     async fn renew(&self, leases: &[Lease], ttl: Duration) -> Result<()>;
 
     /// Ends a lease at once, if the token is still the stored one: its holder
@@ -190,8 +208,13 @@ pub trait StateStore: Send + Sync {
 
     /// Moves the watermark by compare-and-set on version and token, writes the
     /// history, the head and the record, and returns what is stored; gives the
-    /// lease back where asked. `Conflict` when version or token changed; nothing is written
-    /// then.
+    /// lease back where asked. `Conflict` when version or token changed, or a
+    /// value would become lower; nothing is written then.
+    ///
+    /// Where the stored watermark follows another column than `settings` say, its
+    /// values are reset first, with a history row of their own. A run that reached
+    /// nothing new leaves value, version and history as they are. An advance ends
+    /// [`WatermarkRecord::starts_generation`].
     async fn advance(&self, lease: &Lease, advance: &Advance) -> Result<Advanced>;
 
     /// Records the end of a run and gives back the leases that it still holds.
@@ -209,7 +232,8 @@ pub trait StateStore: Send + Sync {
     /// Watermarks, by key.
     async fn watermarks(&self, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>>;
 
-    /// Makes a watermark; `AlreadyExists` when its key has one.
+    /// Makes a watermark; `AlreadyExists`, naming the candidates, when its key
+    /// has one, and for a key without a table when its source has any.
     async fn create_watermark(
         &self,
         key: &TableKey,
@@ -218,9 +242,24 @@ pub trait StateStore: Send + Sync {
         reason: Option<&str>,
     ) -> Result<WatermarkRecord>;
 
+    /// Gives the leased table the watermark that somebody made by hand for its
+    /// source (same environment, scope, connector and source key) before the
+    /// table was known, if it follows the same column and its kind fits: the kind
+    /// of `settings`, one of the same family (times, numbers) in which its values
+    /// are written alike, or none of its values is set. Called by a run before it
+    /// fixes its window, where the table has no watermark. `None` when there is
+    /// nothing to claim or the table has a watermark of its own.
+    async fn claim_watermark(
+        &self,
+        lease: &Lease,
+        settings: &WatermarkSettings,
+    ) -> Result<Option<WatermarkRecord>>;
+
     /// Edits, resets or undoes. `Conflict` when `expected` is given and is not
-    /// the stored version, `Locked` while a run holds the table. A reset starts
-    /// a new generation.
+    /// the stored version or when there is nothing to undo, `Locked` while a run
+    /// holds the table. A reset, and an undo back to no value at all, start a new
+    /// generation; an edit ends it again, since rows are added from there on.
+    /// Undo takes back the newest change, an undo too.
     async fn change_watermark(
         &self,
         id: &str,
@@ -231,6 +270,7 @@ pub trait StateStore: Send + Sync {
     ) -> Result<WatermarkRecord>;
 
     /// Removes a watermark and its history; `Locked` while a run holds the table.
+    /// The lake's head stays.
     async fn delete_watermark(&self, id: &str) -> Result<()>;
 
     /// The changes of a watermark, newest first.
@@ -255,7 +295,7 @@ pub trait StateStore: Send + Sync {
     /// Ends leases by hand and returns them.
     async fn release_locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>>;
 
-    /// Empties every table; the identity changes.
+    /// Empties every table, leases too; the identity changes.
     async fn truncate(&self) -> Result<()>;
 
     /// Removes the store's tables.
