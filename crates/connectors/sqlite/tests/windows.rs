@@ -102,7 +102,7 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn windows_of_text_in_any_spelling_tile(
