@@ -18,7 +18,7 @@ use crate::times::{Form, Guess, NANOS_PER_DAY, decode};
 use crate::types::ColumnType;
 
 /// The count of infinite numbers that became NULL.
-const SPECIAL_NUMBERS: &str = "special_numbers_as_null";
+const SPECIAL_NUMBERS: &str = "special_number";
 
 /// Why a cell cannot be carried, in words that follow the column's name.
 pub(crate) type Misfit = Cow<'static, str>;
