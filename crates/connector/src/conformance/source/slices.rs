@@ -80,12 +80,18 @@ async fn methods(fixture: &dyn SourceFixture) -> Outcome {
         (ReadMethod::Range, Some("changed_at")),
     ];
     for (method, key) in ways {
-        let slices = match subject.split_by(&subject.whole(), 3, method, key).await {
-            Ok(slices) => slices,
-            // Refused in clear words is fine; wrong rows are not.
-            Err(_) if method != ReadMethod::None => continue,
-            Err(failure) => return Err(failure),
+        // Refused in clear words is fine; wrong rows are not.
+        let request = SplitRequest {
+            read: subject.whole(),
+            degree: 3,
+            method,
+            key: key.map(ToOwned::to_owned),
         };
+        let refused = subject.source.split(&request).await.err().map(|error| error.kind());
+        if refused == Some(ErrorKind::Unsupported) && method != ReadMethod::None {
+            continue;
+        }
+        let slices = subject.split_by(&request.read, 3, method, key).await?;
         let found = subject.collect(&slices).await?;
         let found: Vec<_> = found.iter().filter_map(crate::conformance::subject::first).collect();
         ensure_same(&format!("ids by {method:?} {key:?}"), &found, &ids)?;
