@@ -279,6 +279,7 @@ async fn a_rollback_journal_keeps_writers_out_until_the_hold_is_dropped() {
     )
     .await;
     let slices = database.split(&database.whole("t").await).await.unwrap();
+    database.writer.busy_timeout(std::time::Duration::ZERO).unwrap();
     assert!(database.writer.execute("INSERT INTO t VALUES (2)", []).is_err());
     drop(slices);
     database.writer.execute("INSERT INTO t VALUES (2)", []).unwrap();
