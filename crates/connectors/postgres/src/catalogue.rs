@@ -13,8 +13,8 @@ use crate::types::{Carried, ServerType, carried, field};
 
 const DOING: &str = "the catalogue cannot be read";
 
-/// Partitions are read through their parent. Sizes are the catalogue's own
-/// estimates: asking the server for real ones would wait for locks.
+/// Partitions are read through their parent, whose size is theirs. Sizes are the
+/// catalogue's own estimates: asking the server for real ones would wait for locks.
 const RELATIONS: &str = r"
 WITH RECURSIVE relations AS (
     SELECT c.oid, n.nspname, c.relname, c.relkind
@@ -30,7 +30,8 @@ WITH RECURSIVE relations AS (
     SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
 ), sizes AS (
     SELECT t.root,
-           sum(CASE WHEN c.reltuples > 0 OR pg_stat_get_live_tuples(c.oid) = 0
+           sum(CASE WHEN c.relkind = 'p' THEN 0
+                    WHEN c.reltuples > 0 OR pg_stat_get_live_tuples(c.oid) = 0
                     THEN greatest(c.reltuples, 0)
                     ELSE pg_stat_get_live_tuples(c.oid) END)::int8 AS rows,
            sum(c.relpages)::int8 AS pages,

@@ -5,8 +5,11 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tidelake_connector::{Connector, Publisher, Source};
-use tidelake_model::CredentialInfo;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
+use futures::TryStreamExt;
+use tidelake_connector::{Connector, Publisher, Slices, Source, SplitRequest, TableFilter};
+use tidelake_model::{CredentialInfo, Error, Policies, ReadMethod, Table, TableRead};
 use tidelake_postgres::Postgres;
 use tokio_postgres::{Client, NoTls};
 
@@ -86,4 +89,60 @@ pub(crate) async fn connect(database: &str) -> Client {
     let (client, connection) = config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
+}
+
+/// The table of that name in `public`, as the source describes it.
+pub(crate) async fn table(source: &Arc<dyn Source>, name: &str) -> Table {
+    let filter = TableFilter {
+        schemas: vec!["public".to_owned()],
+        include: vec![name.to_owned()],
+        exclude: vec![],
+    };
+    source.tables(&filter).await.unwrap().pop().unwrap()
+}
+
+/// A read of all rows and columns.
+pub(crate) fn whole(table: &Table) -> TableRead {
+    TableRead {
+        table: table.name.clone(),
+        columns: table.columns.clone(),
+        cursor: None,
+        range: None,
+        null_cursors: false,
+        policies: Policies::default(),
+        batch_bytes: 1 << 20,
+    }
+}
+
+pub(crate) async fn split(source: &Arc<dyn Source>, read: TableRead, degree: u32) -> Slices {
+    let request = SplitRequest { read, degree, method: ReadMethod::Auto, key: None };
+    source.split(&request).await.unwrap()
+}
+
+/// All rows of some slices, one batch for each slice that has rows.
+pub(crate) async fn collect(
+    source: &Arc<dyn Source>,
+    slices: &Slices,
+) -> Result<Vec<RecordBatch>, Error> {
+    let mut batches = vec![];
+    for slice in &slices.slices {
+        let reading = source.read(slice).await?;
+        let found: Vec<_> = reading.batches.try_collect().await?;
+        batches.push(arrow::compute::concat_batches(&reading.schema, &found).unwrap());
+    }
+    Ok(batches)
+}
+
+/// The numbers of a column over some batches, in order.
+pub(crate) fn numbers(batches: &[RecordBatch], column: &str) -> Vec<i64> {
+    let mut numbers: Vec<_> = batches
+        .iter()
+        .flat_map(|batch| {
+            let column = batch.column_by_name(column).unwrap();
+            let column = arrow::compute::cast(column, &DataType::Int64).unwrap();
+            column.as_primitive::<Int64Type>().values().to_vec()
+        })
+        .collect();
+    numbers.sort_unstable();
+    numbers
 }
