@@ -255,7 +255,8 @@ pub trait StateStore: Send + Sync {
         settings: &WatermarkSettings,
     ) -> Result<Option<WatermarkRecord>>;
 
-    /// Edits, resets or undoes. `Conflict` when `expected` is given and is not
+    /// Edits, resets or undoes. `Conflict` while a run of the table is committed
+    /// and not finished, or when `expected` is given and is not
     /// the stored version or when there is nothing to undo, `Locked` while a run
     /// holds the table. A reset, and an undo back to no value at all, start a new
     /// generation; an edit ends it again, since rows are added from there on.

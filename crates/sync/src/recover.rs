@@ -8,7 +8,7 @@ use tidelake_model::{
     Actor, Error, ErrorKind, Head, MANIFEST_FORMAT, Notice, NoticeCode, Owner, Result, TableRun,
     TableRunStatus, WindowRecord,
 };
-use tidelake_state::TableUpdate;
+use tidelake_state::{TableState, TableUpdate, WatermarkSettings};
 use tidelake_watermark::Progress;
 use tokio::sync::Mutex;
 
@@ -128,6 +128,25 @@ impl TableWork<'_> {
         Ok(())
     }
 
+    /// Forgets the watermark under the lease, so that this run reads everything
+    /// and replaces what the lake holds.
+    pub(crate) async fn reset(&mut self) -> Result<()> {
+        let Some(settings) = self.watermark_settings()? else { return Ok(()) };
+        let pair = Some((&settings, &settings.initial));
+        let head = self.state.head.clone();
+        self.state = self.adopt(head.as_ref(), pair).await?;
+        Ok(())
+    }
+
+    async fn adopt(
+        &self,
+        head: Option<&Head>,
+        progress: Option<(&WatermarkSettings, &Progress)>,
+    ) -> Result<TableState> {
+        let actor = Actor { kind: "run".into(), name: self.run.run_id.to_string() };
+        self.run.app.state.adopt(&self.state.lease, head, progress, &actor).await
+    }
+
     fn refusal(&self) -> Error {
         let place = self.lake.location();
         let remembered = self.state.head.as_ref().map(|head| head.run_id);
@@ -196,6 +215,7 @@ impl TableWork<'_> {
         self.abort(unfinished.uploads.iter()).await;
         self.lake.abort_attempts(earlier, self.state.lease.token).await?;
         let still_applies = self.run.request.mode != RunMode::PublishOnly
+            && !self.run.request.reset_watermarks
             && unfinished.window.as_ref().is_some_and(|window| self.applies(window));
         if let (true, Some(window)) = (still_applies, unfinished.window.take()) {
             self.pass(earlier, window, vec![], vec![], false).await?;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use tidelake_connector::{Publisher, Source};
 use tidelake_lake::Lake;
 use tidelake_model::{
-    Actor, Change, Error, ErrorAction, ErrorKind, Notice, Result, RunId, RunStatus, Step,
-    SyncConfig, TableName, TableRunStatus, WatermarkFilter, WindowRecord,
+    Error, ErrorAction, ErrorKind, Notice, Result, RunId, RunStatus, Step, SyncConfig, TableName,
+    TableRunStatus, WindowRecord,
 };
 use tidelake_state::{BeginRun, Begun, LockFilter, RunFilter, TableState};
 use tokio::sync::Semaphore;
@@ -65,7 +65,7 @@ pub struct RunRequest {
     pub resume: Option<RunId>,
     /// What is done when state and lake disagree.
     pub on_mismatch: OnMismatch,
-    /// Whether every watermark of the sync is reset first.
+    /// Whether every watermark of the sync is reset before its table is read.
     pub reset_watermarks: bool,
     /// Cores of the machine, for the automatic number of readers.
     pub cores: u32,
@@ -167,9 +167,6 @@ fn kind_name(kind: ErrorKind) -> &'static str {
 /// begun; what becomes of a table stands in the report.
 pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let sync = app.state.sync(&request.env, &request.sync_id).await?;
-    if request.reset_watermarks {
-        reset_all(app, &sync).await?;
-    }
     let source = connect_source(app, &sync).await?;
     let publisher = connect_publisher(app, &sync).await?;
     let storage = app.storages.open(&sync.target.location).await?;
@@ -353,19 +350,6 @@ pub(crate) async fn connect_publisher(
         .with_hint("choose another --publish-target")
     })?;
     Ok(Some(publisher))
-}
-
-async fn reset_all(app: &Application, sync: &SyncConfig) -> Result<()> {
-    let filter = WatermarkFilter {
-        env: Some(sync.env.clone()),
-        scope: Some(sync.sync_id.clone()),
-        ..WatermarkFilter::default()
-    };
-    let actor = Actor { kind: "run".into(), name: "--reset-watermarks".into() };
-    for record in app.state.watermarks(&filter).await? {
-        app.state.change_watermark(&record.id, &Change::Reset, None, &actor, None).await?;
-    }
-    Ok(())
 }
 
 /// Keeps the tables that an earlier run did not complete.

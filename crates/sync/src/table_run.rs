@@ -154,6 +154,9 @@ impl<'a> TableWork<'a> {
             let state = &self.run.app.state;
             self.state.watermark = state.claim_watermark(&self.state.lease, &settings).await?;
         }
+        if self.run.request.reset_watermarks {
+            self.reset().await?;
+        }
         let (progress, version) = (self.progress()?, self.version());
         let Some(cursor) = self.selected.cursor.clone() else {
             return self.pass(self.run.run_id, whole(), vec![], vec![], true).await;

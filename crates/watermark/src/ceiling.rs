@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::calendar::{NANOS_PER_DAY, NANOS_PER_SECOND};
-use crate::decimal::Decimal;
-use crate::value::{CompareError, Position, Value};
+use tidelake_value::Decimal;
+use tidelake_value::{CompareError, Position, Value};
+use tidelake_value::{NANOS_PER_DAY, NANOS_PER_SECOND};
 
 /// How `high` is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,17 +25,11 @@
 
 #![deny(missing_docs)]
 
-mod calendar;
 mod ceiling;
-mod cursor;
-mod decimal;
 mod progress;
-mod value;
 mod window;
 
 pub use ceiling::{Ceiling, FENCE_SETBACK_NANOS, Fence, Tick, clock_high, observed_high, reading};
-pub use cursor::Cursor;
-pub use decimal::Decimal;
 pub use progress::{Outcome, Progress, Refused, Versioned};
-pub use value::{CompareError, Kind, ParseError, Position, Value};
+pub use tidelake_value::{CompareError, Cursor, Decimal, Kind, ParseError, Position, Value};
 pub use window::{Bound, Direction, Lookback, Range, Window};

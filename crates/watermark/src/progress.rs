@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::ceiling::Ceiling;
-use crate::value::{CompareError, Kind, Position};
 use crate::window::{Direction, Window};
+use tidelake_value::{CompareError, Kind, Position};
 
 /// How far one table was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

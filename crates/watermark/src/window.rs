@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::calendar::NANOS_PER_DAY;
-use crate::decimal::Decimal;
 use crate::progress::Progress;
-use crate::value::{CompareError, Position, Value};
+use tidelake_value::Decimal;
+use tidelake_value::NANOS_PER_DAY;
+use tidelake_value::{CompareError, Position, Value};
 
 /// On which side a window is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,8 @@
 //! Changes of watermarks by people and programs, not by runs.
 
 use tidelake_model::{
-    Actor, Change, Error, ErrorKind, HistoryRow, Result, TableKey, WatermarkFilter,
-    WatermarkRecord, position_text,
+    Actor, Change, Error, ErrorKind, HistoryRow, Result, TableKey, TableRun, TableRunStatus,
+    WatermarkFilter, WatermarkRecord, position_text,
 };
 use tidelake_watermark::Progress;
 
@@ -97,12 +97,25 @@ async fn unheld(rows: &mut dyn Rows, id: &str) -> Result<WatermarkRecord> {
             continue;
         }
         let now = rows.now().await?;
-        return match live(&row, now) {
-            Some(lease) => Err(locked(&key, lease)),
+        if let Some(lease) = live(&row, now) {
+            return Err(locked(&key, lease));
+        }
+        let left = rows.unfinished(std::slice::from_ref(&key)).await?;
+        return match left.iter().find(|(_, run)| run.status != TableRunStatus::Reading) {
+            Some((_, run)) => Err(being_committed(&key, run)),
             None => Ok(record),
         };
     }
     Err(conflict("the watermark went to another table meanwhile"))
+}
+
+/// Files that a run committed, or is about to, count with the watermark that it
+/// read from; that one may not change before the run is finished.
+fn being_committed(key: &TableKey, run: &TableRun) -> Error {
+    let message = format!("run {} was interrupted while it committed its files", run.run_id);
+    in_table(Error::new(ErrorKind::Conflict, message), key)
+        .in_run(run.run_id)
+        .with_hint("run tidelake sync, which finishes it first, and then change the watermark")
 }
 
 async fn known(rows: &mut dyn Rows, id: &str) -> Result<WatermarkRecord> {

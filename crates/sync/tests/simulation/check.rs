@@ -21,8 +21,7 @@ async fn in_lake(world: &World, table: &TableName) -> Vec<(i64, bool)> {
     let files = lake.live_files(&latest).await.unwrap();
     let listed = latest.manifests.last().unwrap();
     let manifest = lake.manifest(listed).await.unwrap();
-    let batches: Vec<_> =
-        lake.rows(files, Arc::new(manifest.schema)).try_collect().await.unwrap();
+    let batches: Vec<_> = lake.rows(files, Arc::new(manifest.schema)).try_collect().await.unwrap();
     batches.iter().flat_map(ids).collect()
 }
 

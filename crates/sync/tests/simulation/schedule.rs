@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tidelake_model::{Actor, Error, ErrorKind, Result, RunStatus, WatermarkFilter};
-use tidelake_state::StateStore;
-use tidelake_sync::{
-    OnMismatch, Quiet, RunMode, RunReport, RunRequest, run, watermarks,
-};
+use tidelake_state::{RunFilter, StateStore};
+use tidelake_sync::{OnMismatch, Quiet, RunMode, RunReport, RunRequest, run, watermarks};
+use tidelake_watermark::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::check;
@@ -123,6 +122,9 @@ async fn play(seed: u64) {
         if world.chance(3) {
             edit(&world).await;
         }
+        if world.chance(3) {
+            arrive_late(&world).await;
+        }
         round(&world).await;
         if world.chance(2) {
             world.advance_state_clock(20);
@@ -208,6 +210,26 @@ async fn edit(world: &Arc<World>) {
     if let Err(error) = result {
         let expected = [ErrorKind::Locked, ErrorKind::Mismatch, ErrorKind::Conflict];
         assert!(expected.contains(&error.kind()), "{error:?}");
+    }
+}
+
+/// A late row falls into the gap, where no row was exported yet and none is about
+/// to be.
+async fn arrive_late(world: &Arc<World>) {
+    for run in world.store.runs(&RunFilter::default()).await.unwrap() {
+        let tables = world.store.table_runs(run.run_id).await.unwrap();
+        if tables.iter().any(|table| table.status.is_unfinished()) {
+            return;
+        }
+    }
+    let filter =
+        WatermarkFilter { table: Some(events().to_string()), ..WatermarkFilter::default() };
+    let Some(record) = world.store.watermarks(&filter).await.unwrap().pop() else { return };
+    let (seen, watermark) = (record.progress.max_seen, record.progress.watermark);
+    let (Some(seen), Some(watermark)) = (seen, watermark) else { return };
+    if let (Value::Timestamp(seen), Value::Timestamp(watermark)) = (seen.first(), watermark.first())
+    {
+        world.arrive_late(*seen, *watermark);
     }
 }
 

@@ -151,8 +151,24 @@ impl World {
     /// What may happen between two steps of a run.
     pub(crate) fn live_between(&self) {
         if self.busy.load(Ordering::Relaxed) && self.chance(3) {
-            self.live();
+            let burst = if self.chance(4) { 8 } else { 1 };
+            for _ in 0..burst {
+                self.live();
+            }
         }
+    }
+
+    /// A row whose stamp was kept back arrives above everything that was
+    /// exported, and below the watermark.
+    pub(crate) fn arrive_late(&self, above: i128, up_to: i128) {
+        let span = u32::try_from(((up_to - above) / 1_000).clamp(0, 1 << 30)).unwrap();
+        if self.shape != Shape::Time || span == 0 {
+            return;
+        }
+        let stamp = above + 1_000 * (1 + i128::from(self.below(span)));
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let row = vec![Some(Value::Integer(id.into())), Some(Value::Timestamp(stamp))];
+        self.database.insert_committed(&events(), vec![row]).unwrap();
     }
 
     fn begin(&self) {

@@ -3,7 +3,7 @@
 // Helpers of tests may stop at the first surprise, as tests may.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use tidelake_watermark::{Cursor, Decimal, Kind, Position, Value};
+use tidelake_value::{Cursor, Decimal, Kind, Position, Value};
 
 #[track_caller]
 fn accepts(kind: Kind, pairs: &[(&str, &str)]) {

@@ -3,8 +3,10 @@
 //! Years use the astronomical count (year 0 is 1 BC) and the expanded form
 //! (`+10000-01-01`, `-0043-03-15`) outside 0000–9999.
 
-pub(crate) const NANOS_PER_SECOND: i128 = 1_000_000_000;
-pub(crate) const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
+/// Nanoseconds of a second.
+pub const NANOS_PER_SECOND: i128 = 1_000_000_000;
+/// Nanoseconds of a day without leap seconds.
+pub const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
 /// Years beyond this are refused: wider than any database's own range.
 const MAX_YEAR: i64 = 9_999_999;
 
