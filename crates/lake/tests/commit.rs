@@ -1,4 +1,5 @@
 //! Commits, and everything that may happen twice or half.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 #[allow(unreachable_pub)]
 mod common;

@@ -1,4 +1,5 @@
 //! Stored formats: their JSON Schemas, and golden files of every version.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 #[allow(unreachable_pub)]
 mod common;

@@ -1,4 +1,5 @@
 //! The storage suite against every storage.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::env;
 use std::future::Future;

@@ -1,4 +1,6 @@
 //! Writing, rolling, giving up, reading back and taking rows out.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 #[allow(unreachable_pub)]
 mod common;

@@ -4,6 +4,8 @@ use arrow::datatypes::{DataType, Field};
 use serde_json::{Value, json};
 use tidelake_model::Manifest;
 
+use super::set;
+
 /// The key under which Arrow keeps the name of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
 
@@ -17,20 +19,21 @@ pub(super) fn attribute(field: &Field, manifest: &Manifest) -> Value {
         "isNullable": field.is_nullable(),
     });
     if manifest.key.contains(field.name()) {
-        attribute["isPrimaryKey"] = json!(true);
+        set(&mut attribute, "isPrimaryKey", json!(true));
     }
     let length = manifest.source_types.get(field.name()).and_then(|name| maximum_length(name));
     if let Some(length) = length.filter(|_| data_type == "string") {
-        attribute["maximumLength"] = json!(length);
+        set(&mut attribute, "maximumLength", json!(length));
     }
     if let Some((precision, scale)) = shape(field.data_type()) {
-        attribute["appliedTraits"] = json!([{
+        let traits = json!([{
             "traitReference": "is.dataFormat.numeric.shaped",
             "arguments": [
                 { "name": "precision", "value": precision },
                 { "name": "scale", "value": scale },
             ],
         }]);
+        set(&mut attribute, "appliedTraits", traits);
     }
     attribute
 }

@@ -68,7 +68,8 @@ pub fn schema_documents(schema: &CdmSchema, now: &str) -> Vec<(String, Value)> {
         })
         .collect();
     let mut manifest = manifest(schema.manifest_name(), schema.last_modified(), now);
-    manifest["entities"] = schema.tables.iter().map(|table| entity(table, now)).collect();
+    let entities = schema.tables.iter().map(|table| entity(table, now));
+    set(&mut manifest, "entities", entities.collect());
     documents.extend(named(&folder, &manifest));
     documents
 }
@@ -82,7 +83,7 @@ pub fn global_documents(
 ) -> Vec<(String, Value)> {
     let last_modified = schemas.iter().filter_map(CdmSchema::last_modified).max();
     let mut manifest = manifest(name, last_modified, now);
-    manifest["entities"] = json!([]);
+    set(&mut manifest, "entities", json!([]));
     let sub_manifests = schemas.iter().map(|schema| {
         let folder = encode_name(&schema.schema);
         let [document, _] = MANIFEST_NAMES;
@@ -92,11 +93,11 @@ pub fn global_documents(
             "lastFileStatusCheckTime": now,
         });
         if let Some(time) = schema.last_modified() {
-            declaration["lastFileModifiedTime"] = json!(time);
+            set(&mut declaration, "lastFileModifiedTime", json!(time));
         }
         declaration
     });
-    manifest["subManifests"] = sub_manifests.collect();
+    set(&mut manifest, "subManifests", sub_manifests.collect());
     named(&base_folder(sub_path), &manifest).collect()
 }
 
@@ -105,6 +106,13 @@ fn named<'a>(folder: &'a str, manifest: &'a Value) -> impl Iterator<Item = (Stri
         let key = if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
         (key, manifest.clone())
     })
+}
+
+/// Sets a property of an object.
+fn set(document: &mut Value, key: &str, value: Value) {
+    if let Some(object) = document.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
 }
 
 fn imports() -> Value {
@@ -120,7 +128,7 @@ fn manifest(name: &str, last_modified: Option<&str>, now: &str) -> Value {
         "lastFileModifiedTime": now,
     });
     if let Some(time) = last_modified {
-        manifest["lastChildFileModifiedTime"] = json!(time);
+        set(&mut manifest, "lastChildFileModifiedTime", json!(time));
     }
     manifest
 }

@@ -15,6 +15,9 @@ pub(super) const PART_BYTES: usize = 8 << 20;
 /// at most, an object could so reach 8 TiB, more than the stores allow.
 const PARTS_PER_SIZE: u32 = 1000;
 
+/// Size from which a part gets all its room at once.
+const LARGE: usize = 1 << 20;
+
 fn part_bytes(index: u32) -> usize {
     PART_BYTES.checked_shl(index / PARTS_PER_SIZE).unwrap_or(usize::MAX)
 }
@@ -58,6 +61,10 @@ impl io::Write for Sink {
         while !rest.is_empty() {
             let room = part_bytes(self.parts).saturating_sub(self.current.len());
             let (fits, after) = rest.split_at(room.min(rest.len()));
+            if self.current.len() + fits.len() > LARGE {
+                // Growing by doubling would copy the part several times.
+                self.current.reserve_exact(room);
+            }
             self.current.extend_from_slice(fits);
             rest = after;
             if self.current.len() >= part_bytes(self.parts) {

@@ -2,8 +2,9 @@
 //!
 //! A file appears under its name by a rename or a link of a finished one, after
 //! it was flushed to the disk; until then it has a hidden name that ends in
-//! `.tmp`. What happens under a condition happens under a lock file, so that it
-//! holds between processes.
+//! `.tmp`, always the same one, so that whoever repeats what a crash cut short
+//! also tidies up after it. Documents are written under a lock file, so that
+//! conditions hold between processes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -18,7 +19,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
-use super::{PartPlace, Storage, Version, completed_earlier, missing, random};
+use super::{PartPlace, Storage, Version, completed_earlier, missing};
 use crate::layout::{hex, parse_data_key};
 
 /// Longest wait for another process that changes the same document.
@@ -36,7 +37,8 @@ pub fn local(folder: impl AsRef<Path>) -> Result<Arc<LocalStorage>> {
         let message = format!("{} is not a folder", folder.display());
         return Err(Error::new(ErrorKind::Configuration, message));
     }
-    Ok(Arc::new(LocalStorage { base: folder.to_owned() }))
+    // Without a slash at the end.
+    Ok(Arc::new(LocalStorage { base: folder.components().collect() }))
 }
 
 /// A storage in a local folder.
@@ -131,27 +133,21 @@ impl Storage for LocalStorage {
     async fn put_new(&self, key: &str, bytes: Bytes) -> Result<()> {
         let path = self.path(key)?;
         blocking(move || {
-            let staged = path.with_file_name(format!("{}.{:x}.tmp", hidden(&path), random()));
-            write_new(&staged, &bytes)?;
-            let linked = link_new(&staged, &path);
-            let removed = remove(&staged);
-            linked.and(removed)?;
-            sync_folder(&path)
+            let _lock = FileLock::acquire(&path)?;
+            if path.exists() {
+                return Err(already_exists(&path));
+            }
+            replace(&path, &bytes)
         })
         .await
     }
 
     async fn put_if(&self, key: &str, bytes: Bytes, version: Option<&Version>) -> Result<()> {
-        let Some(version) = version.cloned() else {
-            return self.put_new(key, bytes).await.map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => Error::new(ErrorKind::Conflict, error.message()),
-                _ => error,
-            });
-        };
         let path = self.path(key)?;
+        let version = version.cloned();
         blocking(move || {
-            let _lock = lock(&path)?;
-            if read(&path)?.map(|(_, stored)| stored) != Some(version) {
+            let _lock = FileLock::acquire(&path)?;
+            if read(&path)?.map(|(_, stored)| stored) != version {
                 let message = format!("{} was changed meanwhile", path.display());
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
@@ -162,7 +158,11 @@ impl Storage for LocalStorage {
 
     async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
         let path = self.path(key)?;
-        blocking(move || replace(&path, &bytes)).await
+        blocking(move || {
+            let _lock = FileLock::acquire(&path)?;
+            replace(&path, &bytes)
+        })
+        .await
     }
 
     async fn begin(&self, key: &str) -> Result<UploadRef> {
@@ -257,11 +257,7 @@ impl Storage for LocalStorage {
 
     async fn delete(&self, key: &str) -> Result<()> {
         let path = self.path(key)?;
-        blocking(move || {
-            remove(&path)?;
-            remove(&lock_path(&path))
-        })
-        .await
+        blocking(move || remove(&path)).await
     }
 }
 
@@ -271,10 +267,6 @@ fn hidden(path: &Path) -> String {
 
 fn staged_name(path: &Path) -> String {
     format!("{}.tmp", hidden(path))
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    path.with_file_name(format!("{}.lock", hidden(path)))
 }
 
 /// Turns a failed operation on a path into an error that says what to do.
@@ -315,7 +307,7 @@ fn read(path: &Path) -> Result<Option<(Bytes, Version)>> {
 
 fn size(path: &Path) -> Result<Option<u64>> {
     match fs::metadata(path) {
-        Ok(metadata) => Ok(metadata.is_file().then(|| metadata.len())),
+        Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(failed("read", path)(error)),
     }
@@ -383,41 +375,36 @@ fn sync_folder(path: &Path) -> Result<()> {
     }
 }
 
-fn write_new(staged: &Path, bytes: &[u8]) -> Result<()> {
-    make_folder(staged)?;
-    let written = File::create_new(staged).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(|error| {
-        // What is left of it is hidden and may stay if it cannot be removed.
-        let _ = fs::remove_file(staged);
-        failed("write", staged)(error)
-    })
+fn already_exists(path: &Path) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("{} already exists", path.display()))
 }
 
 /// Gives a finished file its name unless another has it.
 fn link_new(staged: &Path, path: &Path) -> Result<()> {
-    let exists =
-        || Error::new(ErrorKind::AlreadyExists, format!("{} already exists", path.display()));
     match fs::hard_link(staged, path) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(already_exists(path)),
         // Not every file system knows links.
         Err(_) => {
-            let _lock = lock(path)?;
+            let _lock = FileLock::acquire(path)?;
             if path.exists() {
-                return Err(exists());
+                return Err(already_exists(path));
             }
             fs::rename(staged, path).map_err(failed("write", path))
         }
     }
 }
 
+/// Writes a document; to be called under its lock.
 fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let staged = path.with_file_name(format!("{}.{:x}.tmp", hidden(path), random()));
-    write_new(&staged, bytes)?;
-    fs::rename(&staged, path).map_err(|error| {
+    let staged = path.with_file_name(staged_name(path));
+    let written = File::create(&staged).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&staged, path)
+    });
+    written.map_err(|error| {
+        // What is left of it is hidden; the next writer replaces it.
         let _ = fs::remove_file(&staged);
         failed("write", path)(error)
     })?;
@@ -431,31 +418,66 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Keeps other processes from changing a document under a condition. The lock
-/// ends with the returned file; a process that dies gives it back.
-fn lock(path: &Path) -> Result<File> {
-    let lock = lock_path(path);
-    make_folder(&lock)?;
-    let mut options = OpenOptions::new();
-    let file = options.create(true).truncate(false).write(true).open(&lock);
-    let file = file.map_err(failed("write", &lock))?;
-    let deadline = Instant::now() + LOCK_WAIT;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(5));
+/// Keeps other processes from changing a document until it is dropped. One that
+/// dies gives its lock back.
+struct FileLock {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    _file: File,
+}
+
+impl FileLock {
+    fn acquire(document: &Path) -> Result<Self> {
+        let path = document.with_file_name(format!("{}.lock", hidden(document)));
+        make_folder(&path)?;
+        let deadline = Instant::now() + LOCK_WAIT;
+        loop {
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(false).write(true).open(&path);
+            let file = file.map_err(failed("write", &path))?;
+            match file.try_lock() {
+                Ok(()) if is_named(&file, &path) => return Ok(Self { path, _file: file }),
+                // The holder before us deleted the file that we opened.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = format!("another process keeps {} locked", path.display());
+                    return Err(Error::new(ErrorKind::Unavailable, message));
+                }
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    let message = format!("the file system of {} has no locks", path.display());
+                    return Err(Error::new(ErrorKind::Unsupported, message)
+                        .with_hint("put the lake on a file system with file locks"));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed("lock", &path)(error)),
             }
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("another process keeps {} locked", lock.display());
-                return Err(Error::new(ErrorKind::Unavailable, message));
-            }
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                let message = format!("the file system of {} has no locks", lock.display());
-                return Err(Error::new(ErrorKind::Unsupported, message)
-                    .with_hint("put the lake on a file system with file locks"));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed("lock", &lock)(error)),
+        }
+    }
+}
+
+/// Whether the open file is the one that others would open under the path.
+#[cfg(unix)]
+fn is_named(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_named(_: &File, _: &Path) -> bool {
+    true
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Elsewhere an open file cannot be deleted; there it stays.
+        if cfg!(unix) {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -502,6 +524,34 @@ mod tests {
         storage.complete(&object).await.unwrap();
         assert!(!staged.exists());
         assert_eq!(storage.list("").await.unwrap(), ["t/a.parquet"]);
+    }
+
+    #[tokio::test]
+    async fn what_a_crash_left_is_tidied_up_by_the_next_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = local(folder.path()).unwrap();
+        fs::create_dir(folder.path().join("t")).unwrap();
+        for left in ["t/.a.json.tmp", "t/.a.json.lock"] {
+            fs::write(folder.path().join(left), b"half").unwrap();
+        }
+        storage.put_new("t/a.json", Bytes::from_static(b"whole")).await.unwrap();
+        let (_, version) = storage.get("t/a.json").await.unwrap().unwrap();
+        storage.put_if("t/a.json", Bytes::from_static(b"more"), Some(&version)).await.unwrap();
+        assert_eq!(names(&folder.path().join("t")).unwrap(), ["a.json"]);
+    }
+
+    #[tokio::test]
+    async fn readers_that_list_the_folder_see_no_half_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = local(folder.path()).unwrap();
+        let upload = storage.begin("t/a.parquet").await.unwrap();
+        let place = PartPlace { index: 0, offset: 0 };
+        let part = storage.put_part(&upload, place, Bytes::from_static(b"abc")).await.unwrap();
+        let name = names(&folder.path().join("t")).unwrap().remove(0);
+        assert!(name.starts_with('.') && !name.ends_with(".parquet"), "{name}");
+        let object = StagedObject { upload, parts: vec![part], bytes: 3, sha256: String::new() };
+        storage.complete(&object).await.unwrap();
+        assert_eq!(names(&folder.path().join("t")).unwrap(), ["a.parquet"]);
     }
 
     #[tokio::test]

@@ -245,10 +245,7 @@ impl Storage for S3Storage {
         let parts = object.parts.iter();
         let parts = parts.map(|part| PartId { content_id: part.content_id.clone() }).collect();
         let completed = self.store.complete_multipart(&path, &upload.upload_id, parts).await;
-        let error = match completed {
-            Ok(_) => None,
-            Err(error) => Some(error),
-        };
+        let error = completed.err();
         // An answer that was lost, or an earlier process, may have completed it.
         let found = self.head(&upload.key).await?;
         match error {
