@@ -1,14 +1,16 @@
 //! How the process ends: its exit code, and what is said of an error.
 
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use serde::Serialize;
 use tidelake_model::{ErrorKind, RunStatus, TableRunStatus};
 use tidelake_sync::RunReport;
 use tidelake_sync::run::ErrorReport;
 
-use crate::args::PLANNED;
+use crate::args::{Cli, PLANNED};
 
 /// The exit codes that the manual promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -130,7 +132,7 @@ fn generic_hint(kind: ErrorKind) -> &'static str {
 }
 
 /// What is said of a command line that cannot be parsed, in the same form.
-pub(crate) fn usage_text(error: &clap::Error) -> String {
+pub(crate) fn usage_text(error: &clap::Error, arguments: &[OsString]) -> String {
     use clap::error::{ContextKind, ContextValue};
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && PLANNED.contains(&name.as_str())
@@ -140,32 +142,48 @@ pub(crate) fn usage_text(error: &clap::Error) -> String {
              hint: 'tidelake --help' lists what is\n"
         );
     }
+    // A missing command is answered with the help text.
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return error.render().to_string();
+    }
     let rendered = error.render().to_string();
-    let (message, rest) = rendered.split_once("\n\n").unwrap_or((&rendered, ""));
     let mut text = String::new();
-    let mut hints = Vec::new();
-    for line in message.lines().chain(rest.lines()) {
+    let mut hint = None;
+    for line in rendered.lines() {
         match line.trim_start().strip_prefix("tip: ") {
-            Some(tip) => hints.push(tip.to_owned()),
-            None if line.starts_with("Usage: ") => {
-                let end = line.find([' ', '[', '<']).and(line.find(" [").or(line.find(" <")));
-                let command = line.get(7..end.unwrap_or(line.len())).unwrap_or_default();
-                let command = command.split(" --").next().unwrap_or_default();
-                hints.push(format!("see '{} --help'", command.trim_end()));
-            }
+            Some(tip) => hint = hint.or_else(|| Some(tip.to_owned())),
+            None if line.starts_with("Usage: ") => break,
             None if line.is_empty() || line.starts_with("For more information") => {}
             None => {
                 let _ = writeln!(text, "{}", line.trim_end());
             }
         }
     }
-    let hint = hints.first().map_or("see 'tidelake --help'", String::as_str);
+    let hint = hint.unwrap_or_else(|| format!("see '{} --help'", command_path(arguments)));
     format!("{text}hint: {hint}\n")
+}
+
+/// The command that was typed, without its options.
+fn command_path(arguments: &[OsString]) -> String {
+    let root = Cli::command();
+    let mut command = &root;
+    let mut path = root.get_name().to_owned();
+    for word in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        if let Some(inner) = command.find_subcommand(word) {
+            command = inner;
+            path.push(' ');
+            path.push_str(inner.get_name());
+        }
+    }
+    path
 }
 
 #[cfg(test)]
 mod tests {
-    use tidelake_model::Error;
+    use std::collections::BTreeMap;
+
+    use tidelake_model::{Error, RunId, TableName};
+    use tidelake_sync::TableReport;
 
     use super::*;
 
@@ -173,6 +191,54 @@ mod tests {
     fn the_numbers_are_those_of_the_names() {
         for exit in [Exit::Done, Exit::Failed, Exit::Usage, Exit::Partial, Exit::Interrupted] {
             assert_eq!(exit.code(), exit as u8);
+        }
+    }
+
+    /// The exit of a run whose tables ended so; `None` is done.
+    fn exit(status: RunStatus, tables: &[Option<ErrorKind>]) -> Exit {
+        let tables = tables.iter().map(|error| TableReport {
+            table: TableName::new("main", "orders"),
+            status: Some(match error {
+                None => TableRunStatus::Completed,
+                Some(_) => TableRunStatus::Failed,
+            }),
+            mode: "full",
+            window: None,
+            rows: 0,
+            bytes: 0,
+            files: 0,
+            watermark_before: None,
+            watermark_after: None,
+            location: String::new(),
+            counters: BTreeMap::new(),
+            notices: vec![],
+            error: error.map(|kind| ErrorReport::from(&Error::new(kind, "it failed"))),
+        });
+        Exit::of_report(&RunReport {
+            run_id: RunId::from_number(1),
+            sync_id: "nightly".into(),
+            status,
+            tables: tables.collect(),
+            notices: vec![],
+        })
+    }
+
+    #[test]
+    fn a_run_ends_by_its_tables() {
+        use ErrorKind::{Data, Locked, Mismatch};
+        use RunStatus::{Cancelled, Completed, Failed, Partial};
+        for (status, tables, expected) in [
+            (Completed, &[None, None][..], Exit::Done),
+            (Cancelled, &[None, Some(Data)], Exit::Interrupted),
+            (Partial, &[None, Some(Data)], Exit::Partial),
+            (Partial, &[None, Some(Data), Some(Mismatch)], Exit::Partial),
+            (Partial, &[None, Some(Mismatch)], Exit::Mismatch),
+            (Partial, &[None, Some(Locked)], Exit::Locked),
+            (Failed, &[Some(Data)], Exit::Failed),
+            (Failed, &[Some(Data), Some(Mismatch)], Exit::Mismatch),
+            (Failed, &[Some(Locked)], Exit::Locked),
+        ] {
+            assert_eq!(exit(status, tables), expected, "{status:?} {tables:?}");
         }
     }
 

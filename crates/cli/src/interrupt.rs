@@ -5,17 +5,20 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::Exit;
 use crate::terminal::Terminal;
 
-/// Watches for signals until the process ends; the token is cancelled by the
-/// first one.
-pub(crate) fn watch(terminal: Terminal) -> CancellationToken {
+/// Watches for signals until the process ends. The token is cancelled by the
+/// first one, where something durable may be under way; else that one ends the
+/// process.
+pub(crate) fn watch(terminal: Terminal, is_durable: bool) -> CancellationToken {
     let token = CancellationToken::new();
     let cancelled = token.clone();
     tokio::spawn(async move {
         let Ok(mut signals) = Signals::new() else { return };
         signals.next().await;
-        cancelled.cancel();
-        terminal.talk("\nfinishing what is durable; press Ctrl-C again to stop at once\n");
-        signals.next().await;
+        if is_durable {
+            cancelled.cancel();
+            terminal.talk("\nfinishing what is durable; press Ctrl-C again to stop at once\n");
+            signals.next().await;
+        }
         std::process::exit(Exit::Interrupted.code().into());
     });
     token

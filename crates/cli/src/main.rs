@@ -33,10 +33,10 @@ use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
     let arguments = spelling::normalised(std::env::args_os());
-    match Cli::try_parse_from(arguments) {
+    match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(cli).into(),
         Err(error) if error.use_stderr() => {
-            Terminal::new(false).talk(&exit::usage_text(&error));
+            Terminal::new(false).talk(&exit::usage_text(&error, &arguments));
             Exit::Usage.into()
         }
         // Help and version are results.

@@ -47,18 +47,11 @@ impl Output {
 }
 
 /// A table without lines, legible everywhere. Columns whose header begins with
-/// `>` are aligned to the right.
-pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> String {
+/// `>` are aligned to the right. Cells are never broken: a value that was cut in
+/// two could not be copied.
+pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    match width {
-        Some(width) => {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
-        None => {
-            table.set_content_arrangement(ContentArrangement::Disabled);
-        }
-    }
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headers.iter().map(|header| header.trim_start_matches('>')));
     table.add_rows(rows);
     for (column, header) in table.column_iter_mut().zip(headers) {
@@ -75,12 +68,17 @@ pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, width: Option<u16>
     text
 }
 
-/// Names and values below one another, the values in one column.
-pub(crate) fn fields(indent: usize, fields: &[(&str, String)]) -> String {
+/// Names and values below one another, the values in one column that is as wide
+/// as the terminal allows.
+pub(crate) fn fields(indent: usize, fields: &[(&str, String)], width: Option<u16>) -> String {
     let longest = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let room = width.map_or(usize::MAX, |width| {
+        usize::from(width).saturating_sub(indent + longest + 2).max(20)
+    });
     let mut text = String::new();
     for (name, value) in fields {
-        for (number, line) in value.lines().enumerate() {
+        let lines = value.lines().flat_map(|line| wrapped(line, room));
+        for (number, line) in lines.enumerate() {
             let name = if number == 0 { name } else { "" };
             let line = format!("{:indent$}{name:longest$}  {line}", "");
             text.push_str(line.trim_end());
@@ -88,6 +86,28 @@ pub(crate) fn fields(indent: usize, fields: &[(&str, String)]) -> String {
         }
     }
     text
+}
+
+/// A line as several of at most so many characters, broken at blanks. A word
+/// that is longer stays whole, so that it can be copied.
+fn wrapped(line: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![];
+    let mut current = String::new();
+    let mut length = 0;
+    for word in line.split(' ') {
+        let added = word.chars().count();
+        if length > 0 && length + 1 + added > room {
+            lines.push(std::mem::take(&mut current));
+            length = 0;
+        } else if length > 0 {
+            current.push(' ');
+            length += 1;
+        }
+        current.push_str(word);
+        length += added;
+    }
+    lines.push(current);
+    lines
 }
 
 /// `1234567` as `1,234,567`.
@@ -186,8 +206,17 @@ mod tests {
     }
 
     #[test]
+    fn long_values_are_broken_at_blanks() {
+        let fields =
+            fields(2, &[("a", "1 2".into()), ("sql", "12345 12345 12345 1".into())], Some(28));
+        assert_eq!(fields, "  a    1 2\n  sql  12345 12345 12345 1\n");
+        assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrapped("aaaaaaaa b", 5), ["aaaaaaaa", "b"]);
+    }
+
+    #[test]
     fn tables_need_no_lines() {
         let rows = vec![vec!["a".into(), "1".into()], vec!["bcd".into(), "100".into()]];
-        assert_eq!(table(&["NAME", ">ROWS"], rows, None), "NAME  ROWS\na        1\nbcd    100\n");
+        assert_eq!(table(&["NAME", ">ROWS"], rows), "NAME  ROWS\na        1\nbcd    100\n");
     }
 }

@@ -214,7 +214,11 @@ struct LakeStorages {
 impl Storages for LakeStorages {
     async fn open(&self, location: &TargetLocation) -> Result<Arc<dyn Storage>> {
         match location {
-            TargetLocation::Folder(folder) => Ok(local(folder)?),
+            TargetLocation::Folder(folder) => {
+                local(folder).map(|storage| storage as _).map_err(|error| {
+                    error.with_hint("name a folder, existing or new, with --output-dir")
+                })
+            }
             TargetLocation::Credential(id) => {
                 let credential = self.credentials.credential(id)?;
                 if credential.kind == S3 {

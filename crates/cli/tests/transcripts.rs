@@ -6,7 +6,7 @@ use serde_json::Value;
 use terminal::{Desk, stable};
 
 const CREATE: &str = "config create -a credentials.json --source-db-auth-id shop \
-                      --output-dir lake --sync-id nightly \
+                      --output-dir lake --sync-id nightly --n-jobs 1 \
                       --incremental-table main.orders:updated_at:datetime \
                       --incremental-table main.events:id:integer";
 const SYNC: &str = "sync -a credentials.json --sync-id nightly";
@@ -67,7 +67,7 @@ fn a_sync_twice() {
     run(SYNC);
     run(SYNC);
     desk.shop(
-        "INSERT INTO orders VALUES (3, '2026-01-03 10:00:00', 3.5, 'third');
+        "INSERT INTO orders VALUES (3, '2024-01-03 10:00:00', 3.5, 'third');
          INSERT INTO events (kind) VALUES ('return');",
     );
     run(SYNC);
@@ -213,4 +213,39 @@ fn completions_name_the_commands() {
         assert!(script.contains("watermarks") && script.contains("release-locks"), "{shell}");
     }
     assert!(desk.must("man").contains("tidelake"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_that_was_stopped_goes_on() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let desk = Desk::new();
+    desk.shop(
+        "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
+         INSERT INTO events SELECT i, 'visit' FROM n;",
+    );
+    desk.must(CREATE);
+    let mut command = desk.command();
+    command.args(SYNC.split(' ')).args(["--log-level", "DEBUG"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(run.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("main.events: window") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the run ended early");
+    }
+    let killed = Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("press Ctrl-C again to stop at once"), "{rest}");
+    assert!(rest.contains("hint: run the same command again"), "{rest}");
+
+    let report = json(&desk.must(&format!("{SYNC} --output json")));
+    let events = &report["tables"][0];
+    assert_eq!(events["table"]["table"], "events");
+    assert_eq!(events["rows"], 300_000 - 10 + 1 + 3);
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::whole;
+
 const EXAMPLES: &str = "\
 Example:
   tidelake config create -a credentials.json --source-db-auth-id shop \\
@@ -58,11 +60,11 @@ pub(crate) struct SourceArgs {
     pub(crate) exclude: Option<String>,
 
     /// Only tables of at least so many rows, by the catalogue's estimate
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>)]
     pub(crate) min_rows: Option<u64>,
 
     /// Only tables of at most so many rows, by the catalogue's estimate
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>)]
     pub(crate) max_rows: Option<u64>,
 }
 
@@ -189,7 +191,7 @@ pub(crate) struct TargetArgs {
     pub(crate) compression_type: CompressionName,
 
     /// Older generations of full tables that stay for slow readers
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u32>)]
     pub(crate) keep_generations: u32,
 
     /// Write Common Data Model files
@@ -208,15 +210,15 @@ pub(crate) struct SpeedArgs {
     /// Readers inside one large table: 0 all cores, -N cores/N; otherwise one pool
     /// of as many readers as cores
     #[arg(short = 'p', long = "fastbcp-p", visible_alias = "parallel", value_name = "N")]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<i32>)]
     pub(crate) parallel: Option<i32>,
 
     /// Tables at once
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>)]
     pub(crate) n_jobs: u32,
 
     /// Rows from which a table is read in slices, by the catalogue's estimate
-    #[arg(long, value_name = "ROWS", default_value_t = 100_000)]
+    #[arg(long, value_name = "ROWS", default_value_t = 100_000, value_parser = whole::<u64>)]
     pub(crate) large_table_threshold: u64,
 
     /// How single tables are cut: [schema.]table:method:key:degree;…

@@ -2,6 +2,7 @@
 //! mean is resolved in [`settings`](crate::settings).
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -117,6 +118,11 @@ pub(crate) struct IgnoredArgs {
     /// There is no banner
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) no_banner: bool,
+}
+
+/// A whole number, refused in plain words.
+fn whole<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse().map_err(|_| "a whole number is needed")
 }
 
 /// Form of the results.

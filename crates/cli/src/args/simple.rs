@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
+use super::whole;
+
 /// A first look.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -38,7 +40,7 @@ pub(crate) struct StatusArgs {
     pub(crate) verbose: bool,
 
     /// At most so many runs, newest first; 0 is all
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u32>)]
     pub(crate) limit: u32,
 
     /// Show it again every two seconds, with --run-id until that run has ended

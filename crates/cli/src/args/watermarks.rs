@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::whole;
+
 /// What to do with watermarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WatermarksCommand {
@@ -65,7 +67,7 @@ pub(crate) struct SetArgs {
     pub(crate) value_option: Option<String>,
 
     /// Refuse unless this is still the stored version
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = whole::<u64>)]
     pub(crate) expected_version: Option<u64>,
 
     #[command(flatten)]

@@ -6,12 +6,13 @@ use tidelake_model::{Result, SyncConfig, TargetLocation};
 use super::Session;
 use crate::exit::Exit;
 use crate::output::{counted, fields, size, table};
+use crate::terminal::Terminal;
 
 /// Lists the syncs of the environment.
 pub(super) async fn list(session: &Session) -> Result<Exit> {
     let app = session.application().await?;
     let syncs = app.state.syncs(Some(session.env())).await?;
-    session.output.emit(&syncs, |terminal| {
+    session.output.emit(&syncs, |_| {
         if syncs.is_empty() {
             return "there are no syncs yet; 'tidelake config create' makes one\n".to_owned();
         }
@@ -24,7 +25,7 @@ pub(super) async fn list(session: &Session) -> Result<Exit> {
             ]
         });
         let headers = ["SYNC", "SOURCE", ">INCREMENTAL", "TARGET"];
-        table(&headers, rows.collect(), terminal.width())
+        table(&headers, rows.collect())
     })?;
     Ok(Exit::Done)
 }
@@ -33,7 +34,7 @@ pub(super) async fn list(session: &Session) -> Result<Exit> {
 pub(super) async fn show(session: &Session, sync_id: &str) -> Result<Exit> {
     let app = session.application().await?;
     let sync = app.state.sync(session.env(), sync_id).await?;
-    session.output.emit(&sync, |_| described(&sync))?;
+    session.output.emit(&sync, |terminal| described(&sync, terminal))?;
     Ok(Exit::Done)
 }
 
@@ -79,7 +80,7 @@ fn named<T: Serialize>(value: T) -> String {
     }
 }
 
-fn described(sync: &SyncConfig) -> String {
+fn described(sync: &SyncConfig, terminal: &Terminal) -> String {
     let source = &sync.source;
     let mut text = format!("{}\n", sync.sync_id);
     let mut rows = vec![
@@ -156,6 +157,6 @@ fn described(sync: &SyncConfig) -> String {
             ),
         ));
     }
-    text.push_str(&fields(2, &rows));
+    text.push_str(&fields(2, &rows, terminal.width()));
     text
 }

@@ -81,7 +81,7 @@ pub(super) async fn demo(session: &Session, args: &DemoArgs) -> Result<Exit> {
 
     let lake = folder.join("lake");
     say(&format!(
-        "\n6. The lake. Files count when a manifest in _tidelake says so:\n\n{}",
+        "\n6. The lake. A file counts when a manifest in _tidelake names it:\n\n{}",
         tree(&lake)?
     ));
     say(&format!(
@@ -178,7 +178,7 @@ fn moves(report: &RunReport) -> String {
         rows.push((String::new(), format!("to {}", or_dash(table.watermark_after.as_ref()))));
     }
     let rows: Vec<_> = rows.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    fields(3, &rows)
+    fields(3, &rows, None)
 }
 
 /// The files below a folder, with their sizes.
@@ -201,7 +201,9 @@ fn branch(folder: &Path, indent: &str, text: &mut String) -> std::io::Result<()>
             if number == last { ("└── ", "    ") } else { ("├── ", "│   ") };
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if entry.file_type()?.is_dir() {
+        if name == "_tidelake" {
+            let _ = writeln!(text, "{indent}{edge}{name}/  {}", documents(&entry.path())?);
+        } else if entry.file_type()?.is_dir() {
             let _ = writeln!(text, "{indent}{edge}{name}/");
             branch(&entry.path(), &format!("{indent}{deeper}"), text)?;
         } else {
@@ -210,4 +212,11 @@ fn branch(folder: &Path, indent: &str, text: &mut String) -> std::io::Result<()>
         }
     }
     Ok(())
+}
+
+/// What lies in a folder of documents, which change with every run.
+fn documents(folder: &Path) -> std::io::Result<String> {
+    let runs = std::fs::read_dir(folder.join("runs"))?.count();
+    let manifests = counted(u64::try_from(runs).unwrap_or(u64::MAX), "manifest");
+    Ok(format!("owner, latest, {manifests}"))
 }

@@ -8,7 +8,6 @@ use crate::args::{LocksArgs, ReleaseArgs};
 use crate::exit::Exit;
 use crate::output::{counted, second, table};
 use crate::settings::{configuration, lock_filter, release_filter};
-use crate::terminal::Terminal;
 
 /// What was done to the store, as JSON.
 #[derive(Serialize)]
@@ -59,7 +58,7 @@ pub(super) async fn locks(session: &Session, args: &LocksArgs) -> Result<Exit> {
     let filter = lock_filter(session.env(), args)?;
     let app = session.application().await?;
     let locks = app.state.locks(&filter).await?;
-    session.output.emit(&locks, |terminal| listed(&locks, terminal))?;
+    session.output.emit(&locks, |_| listed(&locks))?;
     Ok(Exit::Done)
 }
 
@@ -68,15 +67,15 @@ pub(super) async fn release(session: &Session, args: &ReleaseArgs) -> Result<Exi
     let filter = release_filter(session.env(), args)?;
     let app = session.application().await?;
     let locks = app.state.release_locks(&filter).await?;
-    session.output.emit(&locks, |terminal| {
+    session.output.emit(&locks, |_| {
         let count = u64::try_from(locks.len()).unwrap_or(u64::MAX);
         let released = format!("released {}\n", counted(count, "lock"));
-        if locks.is_empty() { released } else { listed(&locks, terminal) + &released }
+        if locks.is_empty() { released } else { listed(&locks) + &released }
     })?;
     Ok(Exit::Done)
 }
 
-fn listed(locks: &[HeldLease], terminal: &Terminal) -> String {
+fn listed(locks: &[HeldLease]) -> String {
     if locks.is_empty() {
         return "no table is locked\n".to_owned();
     }
@@ -90,5 +89,5 @@ fn listed(locks: &[HeldLease], terminal: &Terminal) -> String {
             if lock.expired { "expired".to_owned() } else { second(&lock.expires_at) },
         ]
     });
-    table(&["TABLE", "SYNC", "RUN", "PROCESS", "UNTIL"], rows.collect(), terminal.width())
+    table(&["TABLE", "SYNC", "RUN", "PROCESS", "UNTIL"], rows.collect())
 }

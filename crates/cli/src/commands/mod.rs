@@ -49,12 +49,13 @@ pub(crate) fn execute(settings: GlobalSettings, output: Output, command: Command
         Command::Man(args) => man::print(&output, &args),
         Command::Reference => Ok(reference::print(&output)),
         command => {
+            let is_durable = matches!(command, Command::Sync(_) | Command::Demo(_));
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|error| {
                 Error::new(ErrorKind::Internal, "no threads could be started").with_source(error)
             })?;
             let exit = runtime.block_on(async {
-                let interrupt = interrupt::watch(output.terminal.clone());
+                let interrupt = interrupt::watch(output.terminal.clone(), is_durable);
                 work(&Session { settings, output, interrupt }, command).await
             });
             // A connection that hangs while it is closed must not keep the user.

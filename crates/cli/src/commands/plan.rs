@@ -5,15 +5,16 @@ use tidelake_sync::TablePlan;
 
 use super::Session;
 use crate::exit::{Exit, report_text};
-use crate::output::{count, counted, fields, size};
+use crate::output::{counted, fields, size};
+use crate::terminal::Terminal;
 use crate::wiring;
 
 /// Shows the plan of every table.
 pub(super) async fn plan(session: &Session, sync_id: &str) -> Result<Exit> {
     let app = session.application().await?;
     let plan = tidelake_sync::plan(&app, session.env(), sync_id, wiring::cores()).await?;
-    session.output.emit(&plan, |_| {
-        let tables: Vec<_> = plan.tables.iter().map(described).collect();
+    session.output.emit(&plan, |terminal| {
+        let tables: Vec<_> = plan.tables.iter().map(|table| described(table, terminal)).collect();
         tables.join("\n")
     })?;
     let mut exit = Exit::Done;
@@ -24,7 +25,7 @@ pub(super) async fn plan(session: &Session, sync_id: &str) -> Result<Exit> {
     Ok(exit)
 }
 
-fn described(plan: &TablePlan) -> String {
+fn described(plan: &TablePlan, terminal: &Terminal) -> String {
     let how = match &plan.cursor {
         Some(cursor) => format!("{} by {cursor}", plan.mode),
         None => plan.mode.to_owned(),
@@ -39,7 +40,7 @@ fn described(plan: &TablePlan) -> String {
     if let Some(estimate) = plan.estimated_rows {
         let bytes = plan.estimated_bytes.map(|bytes| format!(", about {}", size(bytes)));
         let bytes = bytes.unwrap_or_default();
-        rows.push(("table", format!("about {} rows{bytes}", count(estimate))));
+        rows.push(("table", format!("about {}{bytes}", counted(estimate, "row"))));
     }
     if plan.slices > 0 {
         rows.push(("slices", plan.slices.to_string()));
@@ -66,5 +67,5 @@ fn described(plan: &TablePlan) -> String {
     if let Some(error) = &plan.error {
         rows.push(("error", error.message.clone()));
     }
-    format!("{}: {how}\n{}", plan.table, fields(2, &rows))
+    format!("{}: {how}\n{}", plan.table, fields(2, &rows, terminal.width()))
 }

@@ -11,7 +11,6 @@ use crate::args::StatusArgs;
 use crate::exit::Exit;
 use crate::output::{count, duration, or_dash, second, size, table};
 use crate::settings::run_id;
-use crate::terminal::Terminal;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -38,7 +37,7 @@ pub(super) async fn status(session: &Session, args: &StatusArgs) -> Result<Exit>
             .with_hint("'tidelake status' lists the runs with their ids"));
         }
         if shown.as_ref() != Some(&runs) {
-            session.output.emit(&runs, |terminal| described(&runs, verbose, terminal))?;
+            session.output.emit(&runs, |_| described(&runs, verbose))?;
         }
         let ended = filter.run_id.is_some()
             && runs.iter().all(|details| details.run.status != RunStatus::Running);
@@ -46,19 +45,16 @@ pub(super) async fn status(session: &Session, args: &StatusArgs) -> Result<Exit>
             return Ok(Exit::Done);
         }
         shown = Some(runs);
-        tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
-            () = session.interrupt.cancelled() => return Ok(Exit::Interrupted),
-        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
-fn described(runs: &[RunDetails], verbose: bool, terminal: &Terminal) -> String {
+fn described(runs: &[RunDetails], verbose: bool) -> String {
     if runs.is_empty() {
         return "there are no runs yet\n".to_owned();
     }
     if verbose {
-        let runs: Vec<_> = runs.iter().map(|details| with_tables(details, terminal)).collect();
+        let runs: Vec<_> = runs.iter().map(with_tables).collect();
         return runs.join("\n");
     }
     let rows = runs.iter().map(|RunDetails { run, tables }| {
@@ -70,10 +66,10 @@ fn described(runs: &[RunDetails], verbose: bool, terminal: &Terminal) -> String 
             count(tables.iter().map(|table| table.rows).sum()),
         ]
     });
-    table(&["RUN", "SYNC", "STATUS", "STARTED", ">ROWS"], rows.collect(), terminal.width())
+    table(&["RUN", "SYNC", "STATUS", "STARTED", ">ROWS"], rows.collect())
 }
 
-fn with_tables(details: &RunDetails, terminal: &Terminal) -> String {
+fn with_tables(details: &RunDetails) -> String {
     let RunDetails { run, tables } = details;
     let took = run.finished_at.as_deref().and_then(|end| duration(&run.started_at, end));
     let mut text = format!(
@@ -94,8 +90,7 @@ fn with_tables(details: &RunDetails, terminal: &Terminal) -> String {
             or_dash(took),
         ]
     });
-    let width = terminal.width();
-    text.push_str(&table(&["TABLE", "STATUS", ">ROWS", ">SIZE", ">TOOK"], rows.collect(), width));
+    text.push_str(&table(&["TABLE", "STATUS", ">ROWS", ">SIZE", ">TOOK"], rows.collect()));
     for table in tables {
         for notice in &table.notices {
             text.push_str(&format!("note: {}: {}\n", table.table, notice.message));

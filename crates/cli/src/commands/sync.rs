@@ -12,7 +12,6 @@ use crate::exit::{Exit, report_text};
 use crate::output::{Output, count, counted, milliseconds, or_dash, size, table};
 use crate::progress::Progress;
 use crate::settings::{Resume, SyncSettings};
-use crate::terminal::Terminal;
 use crate::wiring;
 
 /// Runs the sync.
@@ -76,14 +75,19 @@ fn show(output: &Output, report: &RunReport, millis: u64) -> Result<()> {
     for table in &report.tables {
         output.notices(Some(&table.table.to_string()), &table.notices);
     }
-    output.emit(report, |terminal| described(report, millis, terminal))?;
-    for error in report.tables.iter().filter_map(|table| table.error.as_ref()) {
+    output.emit(report, |_| described(report, millis))?;
+    let errors = report.tables.iter().filter_map(|table| table.error.as_ref());
+    // That the user stopped it, the user knows.
+    for error in errors.filter(|error| error.error_kind != ErrorKind::Interrupted) {
         output.terminal.talk(&report_text(error));
+    }
+    if report.status == RunStatus::Cancelled {
+        output.terminal.talk("hint: run the same command again, it goes on where it stopped\n");
     }
     Ok(())
 }
 
-fn described(report: &RunReport, millis: u64, terminal: &Terminal) -> String {
+fn described(report: &RunReport, millis: u64) -> String {
     let rows = report.tables.iter().map(|table| {
         let files = table.files > 0;
         vec![
@@ -95,13 +99,13 @@ fn described(report: &RunReport, millis: u64, terminal: &Terminal) -> String {
         ]
     });
     let headers = ["TABLE", "RESULT", ">ROWS", ">SIZE", "WATERMARK"];
-    let mut text = table(&headers, rows.collect(), terminal.width());
+    let mut text = table(&headers, rows.collect());
     let total = |amount: fn(&TableReport) -> u64| report.tables.iter().map(amount).sum::<u64>();
     let status = match report.status {
         RunStatus::Completed => "completed",
         RunStatus::Partial => "partly failed",
         RunStatus::Failed => "failed",
-        RunStatus::Cancelled => "was interrupted; what was durable is kept",
+        RunStatus::Cancelled => "interrupted",
         RunStatus::Running => "is running",
     };
     text.push_str(&format!(
@@ -118,12 +122,12 @@ fn described(report: &RunReport, millis: u64, terminal: &Terminal) -> String {
 /// What became of a table, in a word or two.
 fn outcome(report: &TableReport) -> &'static str {
     match report.status {
+        Some(TableRunStatus::Cancelled) => "interrupted",
         _ if report.error.is_some() => "failed",
         None => "not started",
         Some(TableRunStatus::Committed) => "not published",
         Some(TableRunStatus::Completed) if report.rows == 0 => "nothing new",
         Some(TableRunStatus::Completed) => report.mode,
-        Some(TableRunStatus::Cancelled) => "interrupted",
         Some(TableRunStatus::Failed) => "failed",
         Some(TableRunStatus::Reading | TableRunStatus::Committing) => "unfinished",
     }

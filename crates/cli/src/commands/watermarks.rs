@@ -8,7 +8,7 @@ use tidelake_watermark::Direction;
 use super::{Session, watermark_filter};
 use crate::args::{EditArgs, SelectArgs, SetArgs, WatermarksCommand};
 use crate::exit::Exit;
-use crate::output::{count, counted, fields, or_dash, second, size, table};
+use crate::output::{count, fields, or_dash, second, table};
 use crate::terminal::Terminal;
 
 /// Does what was asked for.
@@ -29,13 +29,13 @@ async fn list(session: &Session, select: &SelectArgs) -> Result<()> {
     let app = session.application().await?;
     let filter = watermark_filter(session.env(), select);
     let records = watermarks::list(&app, &filter).await?;
-    session.output.emit(&records, |terminal| listed(&records, terminal))
+    session.output.emit(&records, |_| listed(&records))
 }
 
 async fn get(session: &Session, select: &SelectArgs) -> Result<()> {
     let app = session.application().await?;
     let record = watermarks::get(&app, &watermark_filter(session.env(), select)).await?;
-    session.output.emit(&record, |_| described(&record))
+    session.output.emit(&record, |terminal| described(&record, terminal))
 }
 
 async fn set(session: &Session, args: &SetArgs) -> Result<()> {
@@ -58,20 +58,9 @@ async fn undo(session: &Session, args: &EditArgs) -> Result<()> {
 fn show_edited(session: &Session, edited: &Edited, verb: &str) -> Result<()> {
     session.output.notices(None, &edited.notices);
     let record = &edited.watermark;
-    let text = {
-        let value = record.progress.watermark.as_ref();
-        let value = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-        let consequence = match &edited.touches {
-            Some(touched) if touched.files > 0 => format!(
-                "the next run reads again and replaces {} in {} ({})\n",
-                counted(touched.rows, "row"),
-                counted(touched.files, "file"),
-                size(touched.bytes)
-            ),
-            _ => String::new(),
-        };
-        format!("{} is {verb} {value}\n{consequence}", name(record))
-    };
+    let value = record.progress.watermark.as_ref();
+    let value = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let text = format!("{} is {verb} {value}\n", name(record));
     session.output.emit(edited, |_| text)
 }
 
@@ -123,7 +112,7 @@ fn name(record: &WatermarkRecord) -> String {
     }
 }
 
-fn listed(records: &[WatermarkRecord], terminal: &Terminal) -> String {
+fn listed(records: &[WatermarkRecord]) -> String {
     if records.is_empty() {
         return "there are no watermarks yet; the first sync makes them\n".to_owned();
     }
@@ -136,10 +125,10 @@ fn listed(records: &[WatermarkRecord], terminal: &Terminal) -> String {
             count(record.row_count),
         ]
     });
-    table(&["SYNC", "TABLE", "COLUMN", "VALUE", ">ROWS"], rows.collect(), terminal.width())
+    table(&["SYNC", "TABLE", "COLUMN", "VALUE", ">ROWS"], rows.collect())
 }
 
-fn described(record: &WatermarkRecord) -> String {
+fn described(record: &WatermarkRecord, terminal: &Terminal) -> String {
     let progress = &record.progress;
     let mut rows = vec![
         ("value", or_dash(progress.watermark.as_ref())),
@@ -166,21 +155,22 @@ fn described(record: &WatermarkRecord) -> String {
     if record.starts_generation {
         rows.push(("next run", "reads everything and replaces what the lake holds".to_owned()));
     }
-    format!("{}\n{}", name(record), fields(2, &rows))
+    format!("{}\n{}", name(record), fields(2, &rows, terminal.width()))
 }
 
 fn changes(rows: &[HistoryRow], terminal: &Terminal) -> String {
-    let rows = rows.iter().map(|row| {
-        vec![
-            row.version.to_string(),
-            second(&row.at),
-            row.change.clone(),
-            or_dash(row.before.watermark.as_ref()),
-            or_dash(row.after.watermark.as_ref()),
-            format!("{} {}", row.actor.kind, row.actor.name),
-            row.reason.clone().unwrap_or_default(),
-        ]
-    });
-    let headers = [">VERSION", "AT", "CHANGE", "FROM", "TO", "BY", "WHY"];
-    table(&headers, rows.collect(), terminal.width())
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let mut values = vec![
+                ("from", or_dash(row.before.watermark.as_ref())),
+                ("to", or_dash(row.after.watermark.as_ref())),
+                ("by", format!("{} {}, {}", row.actor.kind, row.actor.name, second(&row.at))),
+            ];
+            values.extend(row.reason.clone().map(|reason| ("why", reason)));
+            let values = fields(2, &values, terminal.width());
+            format!("version {}: {}\n{values}", row.version, row.change)
+        })
+        .collect();
+    rows.join("\n")
 }

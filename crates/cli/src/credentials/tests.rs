@@ -36,11 +36,11 @@ fn load(text: &str) -> Result<CredentialsFile> {
     CredentialsFile::load(Some(file.path().into()), catalogue())
 }
 
-fn credential(entry: serde_json::Value) -> Result<Credential> {
+fn credential(entry: Value) -> Result<Credential> {
     load(&json!({ "shop": entry }).to_string())?.credential("shop")
 }
 
-fn refused(entry: serde_json::Value) -> String {
+fn refused(entry: Value) -> String {
     let Err(error) = credential(entry) else { panic!("it was accepted") };
     format!("{error} / {}", error.hint().unwrap_or("no hint"))
 }
