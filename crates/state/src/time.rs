@@ -1,7 +1,6 @@
 //! Times by a store's own clock.
 
-use tidelake_model::{Error, ErrorKind, Result, instant_text};
-use tidelake_watermark::{Kind, Value};
+use tidelake_model::instant_text;
 
 const NANOS_PER_MICRO: i128 = 1_000;
 
@@ -18,29 +17,18 @@ pub(crate) fn time_text(nanos: i128) -> String {
     format!("{seconds}.{fraction:0<6}Z")
 }
 
-/// Reads what [`time_text`] wrote.
-pub(crate) fn parse_time(text: &str) -> Result<i128> {
-    match Value::parse(Kind::Timestamp, text) {
-        Ok(Value::Timestamp(nanos)) => Ok(nanos),
-        _ => {
-            Err(Error::new(ErrorKind::Internal, format!("the state store holds no time: {text:?}")))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_six_digits_and_is_read_back() {
+    fn a_time_has_six_digits() {
         for (nanos, text) in [
             (0, "1970-01-01T00:00:00.000000Z"),
             (1_500_000_999, "1970-01-01T00:00:01.500000Z"),
             (-1, "1969-12-31T23:59:59.999999Z"),
         ] {
             assert_eq!(time_text(nanos), text);
-            assert_eq!(parse_time(text).unwrap(), whole_micros(nanos));
         }
     }
 }

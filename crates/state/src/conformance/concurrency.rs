@@ -7,8 +7,7 @@ use tidelake_model::{Change, ErrorKind, RunStatus, TableRunStatus};
 
 use super::harness::{ensure, same, some};
 use super::nouns::{
-    LONG, actor, advance, begin, integer, key, progress, request, run, settings, sync_config,
-    update,
+    LONG, actor, advance, begin, integer, key, progress, request, run, settings, update,
 };
 use super::{Case, Failure, Outcome, Place};
 use crate::store::{RunFilter, WatermarkSettings};
@@ -97,19 +96,29 @@ async fn many_tables(place: Arc<dyn Place>) -> Outcome {
 }
 
 async fn racing(place: Arc<dyn Place>) -> Outcome {
-    place.open().await?.create_sync(&sync_config("", "a")).await?;
-    let race = |runner: u32| {
-        let place = place.clone();
-        async move {
-            let store = place.open().await?;
-            match store.begin_run(&request(run(u128::from(runner)), &["t"], LONG)).await {
-                Ok(_) => Ok(1),
-                Err(error) if error.kind() == ErrorKind::Locked => Ok(0),
-                Err(error) => Err(Failure::from(error)),
+    let mut last = 0;
+    for round in 0..6 {
+        let race = |runner: u32| {
+            let place = place.clone();
+            let run_id = run(u128::from(round * 1_000 + runner));
+            async move {
+                let store = place.open().await?;
+                match store.begin_run(&request(run_id, &["t"], LONG)).await {
+                    Ok(begun) => Ok(Some(super::nouns::only(begun)?.lease)),
+                    Err(error) if error.kind() == ErrorKind::Locked => Ok(None),
+                    Err(error) => Err(Failure::from(error)),
+                }
             }
-        }
-    };
-    same("leases", all((0..WRITERS).map(race)).await?.into_iter().sum::<u32>(), 1)
+        };
+        let leases: Vec<_> = all((0..WRITERS).map(race)).await?.into_iter().flatten().collect();
+        same("leases", leases.len(), 1)?;
+        let winner = some("the lease", leases.into_iter().next())?;
+        ensure(winner.token > last, "a token did not rise")?;
+        last = winner.token;
+        let store = place.open().await?;
+        store.finish_run(winner.run_id, RunStatus::Completed, None).await?;
+    }
+    Ok(())
 }
 
 async fn overlapping(place: Arc<dyn Place>) -> Outcome {

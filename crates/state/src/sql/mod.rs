@@ -6,7 +6,7 @@
 
 mod key;
 pub(crate) mod migrate;
-mod reader;
+pub(crate) mod reader;
 mod rows;
 mod runs;
 mod statement;

@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
 use tidelake_model::{Error, ErrorKind, Result};
+use tidelake_watermark::{Kind, Value};
 
 use super::Cell;
-use crate::time::parse_time;
 
 pub(super) struct Reader(std::vec::IntoIter<Cell>);
 
@@ -16,6 +16,14 @@ pub(super) fn damaged(what: impl std::fmt::Display) -> Error {
         ErrorKind::Internal,
         format!("the state store holds a row that makes no sense: {what}"),
     )
+}
+
+/// Reads a time as [`time_text`](crate::time::time_text) writes it.
+pub(crate) fn parse_time(text: &str) -> Result<i128> {
+    match Value::parse(Kind::Timestamp, text) {
+        Ok(Value::Timestamp(nanos)) => Ok(nanos),
+        _ => Err(damaged(format!("{text:?} is no time"))),
+    }
 }
 
 impl Reader {
@@ -92,5 +100,19 @@ impl Reader {
         &mut self,
     ) -> Result<Option<T>> {
         self.optional_text()?.map(|text| text.parse().map_err(damaged)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::time_text;
+
+    #[test]
+    fn a_time_is_read_back() {
+        for nanos in [0, -1_000, 1_796_000_000_123_456_000] {
+            assert_eq!(parse_time(&time_text(nanos)).unwrap(), nanos);
+        }
+        assert!(parse_time("yesterday").is_err());
     }
 }

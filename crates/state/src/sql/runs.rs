@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidelake_model::{Result, RunId, RunRecord, TableKey, TableRun};
 
-use super::reader::{Reader, damaged};
+use super::reader::{Reader, damaged, parse_time};
 use super::{Cell, Session, Statement, key};
 use crate::store::RunFilter;
-use crate::time::{parse_time, time_text};
+use crate::time::time_text;
 
 const RUN: &str = "run_id, env, scope, status, started_at, finished_at, error";
 

@@ -7,9 +7,9 @@ use tidelake_model::{
 };
 use tidelake_watermark::{Direction, Position, Progress};
 
-use super::reader::{Reader, damaged};
+use super::reader::{Reader, damaged, parse_time};
 use super::{Cell, Session, Statement, key};
-use crate::time::{parse_time, time_text};
+use crate::time::time_text;
 
 const COLUMNS: &str = "id, env, scope, connector_type, source_key, schema_name, table_name, \
     watermark_column, watermark_kind, last_exported_value, max_seen, first_bound, direction, \

@@ -7,8 +7,9 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use tidelake_model::{Error, ErrorKind, Result};
 
 use super::error::understood;
+use crate::sql::reader::parse_time;
 use crate::sql::{Cell, Session, Statement};
-use crate::time::{parse_time, time_text};
+use crate::time::time_text;
 
 pub(super) struct SqliteSession<'a> {
     pub(super) connection: &'a mut Connection,
