@@ -40,6 +40,9 @@ const PINNED: [(u32, &str, &str); 15] = [
     (17, "transaction_timeout", "0"),
 ];
 
+/// The oldest major version whose views show what the fence needs.
+const OLDEST: u32 = 13;
+
 /// What a session is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -81,6 +84,11 @@ impl Session {
             let message = format!("{} did not answer within {} s", place(config), limit.as_secs());
             unreachable(message)
         })??;
+        if version < OLDEST {
+            let message = format!("{} is of version {version}", place(config));
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint(format!("version {OLDEST} is the oldest that is supported")));
+        }
         let mut session = Self { client, tap, version, pid: 0, open: Arc::clone(open) };
         session.pid = pin(&session.client, role, version).await?;
         open.lock().unwrap_or_else(PoisonError::into_inner).insert(session.pid);

@@ -1,5 +1,14 @@
 //! Logins, encryption and privileges.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+
 mod common;
 
 use common::{Database, collect, split, table, whole};

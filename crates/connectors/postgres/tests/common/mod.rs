@@ -1,6 +1,6 @@
 //! What the server tests share: a database of their own on the test server.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
