@@ -1,6 +1,7 @@
 //! A user's desk: a home folder, a small shop, credentials, and the program.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
