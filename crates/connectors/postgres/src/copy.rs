@@ -134,6 +134,8 @@ impl CopyDecoder {
                         self.place = Place::Rows;
                     }
                 },
+                // The usual piece is one whole row.
+                Place::Rows if bytes.is_empty() => return Ok(bytes),
                 Place::Rows => match self.row(bytes)? {
                     Found::Row(rest) => {
                         bytes = rest;
