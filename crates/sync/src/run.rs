@@ -105,8 +105,10 @@ pub struct TableReport {
     pub rows: u64,
     /// Bytes written to the lake.
     pub bytes: u64,
-    /// Objects written to the lake.
+    /// Data objects written to the lake.
     pub files: u64,
+    /// Whether the lake changed: a manifest was committed, with or without files.
+    pub committed: bool,
     /// The watermark before, in canonical text.
     pub watermark_before: Option<String>,
     /// The watermark after.
@@ -445,6 +447,7 @@ impl TableReport {
             rows: 0,
             bytes: 0,
             files: 0,
+            committed: false,
             watermark_before: None,
             watermark_after: None,
             location: String::new(),

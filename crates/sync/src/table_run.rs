@@ -555,6 +555,7 @@ impl<'a> TableWork<'a> {
         self.fault(Step::Latest).await?;
         self.latest = Some(latest);
         self.head = Some(manifest.clone());
+        self.report.committed = true;
         self.report.bytes += manifest.files.iter().map(|file| file.bytes).sum::<u64>();
         self.report.files += u64::try_from(manifest.files.len()).unwrap_or(u64::MAX);
         if self.publishes() {

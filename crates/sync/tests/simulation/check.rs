@@ -25,6 +25,14 @@ async fn in_lake(world: &World, table: &TableName) -> Vec<(i64, bool)> {
     batches.iter().flat_map(ids).collect()
 }
 
+/// The highest cursor value of the events in the lake.
+pub(crate) async fn highest_in_lake(world: &World) -> Option<Value> {
+    let committed = committed(world, &events());
+    let rows = in_lake(world, &events()).await;
+    let values = rows.iter().filter_map(|(id, _)| committed.get(id).cloned().flatten());
+    values.reduce(|left, right| if left.compare(&right).unwrap().is_lt() { right } else { left })
+}
+
 fn ids(batch: &RecordBatch) -> Vec<(i64, bool)> {
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let is_null = |row| batch.num_columns() > 1 && batch.column(1).is_null(row);

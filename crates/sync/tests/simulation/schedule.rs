@@ -225,11 +225,13 @@ async fn arrive_late(world: &Arc<World>) {
     let filter =
         WatermarkFilter { table: Some(events().to_string()), ..WatermarkFilter::default() };
     let Some(record) = world.store.watermarks(&filter).await.unwrap().pop() else { return };
-    let (seen, watermark) = (record.progress.max_seen, record.progress.watermark);
-    let (Some(seen), Some(watermark)) = (seen, watermark) else { return };
-    if let (Value::Timestamp(seen), Value::Timestamp(watermark)) = (seen.first(), watermark.first())
+    let Some(watermark) = record.progress.watermark else { return };
+    // What is in the lake says what was exported, not what the state says of it.
+    let exported = check::highest_in_lake(world).await;
+    if let (Some(Value::Timestamp(seen)), Value::Timestamp(watermark)) =
+        (exported, watermark.first())
     {
-        world.arrive_late(*seen, *watermark);
+        world.arrive_late(seen, *watermark);
     }
 }
 
