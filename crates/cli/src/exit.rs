@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::error::ErrorKind as ClapErrorKind;
+use clap::{Command, CommandFactory};
 use serde::Serialize;
 use tidelake_model::{ErrorKind, RunStatus, TableRunStatus};
 use tidelake_sync::RunReport;
@@ -142,9 +143,13 @@ pub(crate) fn usage_text(error: &clap::Error, arguments: &[OsString]) -> String 
              hint: 'tidelake --help' lists what is\n"
         );
     }
-    // A missing command is answered with the help text.
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return error.render().to_string();
+    let (path, mut command) = typed_command(arguments);
+    // A missing command is answered with those that there are.
+    if matches!(
+        error.kind(),
+        ClapErrorKind::MissingSubcommand | ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        return command.render_help().to_string();
     }
     let rendered = error.render().to_string();
     let mut text = String::new();
@@ -159,13 +164,14 @@ pub(crate) fn usage_text(error: &clap::Error, arguments: &[OsString]) -> String 
             }
         }
     }
-    let hint = hint.unwrap_or_else(|| format!("see '{} --help'", command_path(arguments)));
+    let hint = hint.unwrap_or_else(|| format!("see '{path} --help'"));
     format!("{text}hint: {hint}\n")
 }
 
 /// The command that was typed, without its options.
-fn command_path(arguments: &[OsString]) -> String {
-    let root = Cli::command();
+fn typed_command(arguments: &[OsString]) -> (String, Command) {
+    let mut root = Cli::command();
+    root.build();
     let mut command = &root;
     let mut path = root.get_name().to_owned();
     for word in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
@@ -175,7 +181,7 @@ fn command_path(arguments: &[OsString]) -> String {
             path.push_str(inner.get_name());
         }
     }
-    path
+    (path, command.clone())
 }
 
 #[cfg(test)]
@@ -207,6 +213,7 @@ mod tests {
             rows: 0,
             bytes: 0,
             files: 0,
+            committed: error.is_none(),
             watermark_before: None,
             watermark_after: None,
             location: String::new(),

@@ -38,10 +38,9 @@ impl Output {
     }
 
     /// Tells what a user should know.
-    pub(crate) fn notices(&self, place: Option<&str>, notices: &[Notice]) {
+    pub(crate) fn notices(&self, notices: &[Notice]) {
         for notice in notices {
-            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
-            self.terminal.talk(&format!("note: {place}{}\n", notice.message));
+            self.terminal.talk(&format!("note: {}\n", notice.message));
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What a run says while it works: bars on a terminal, lines elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tidelake_model::{TableName, TableRunStatus};
+use tidelake_model::{Notice, TableName, TableRunStatus};
 use tidelake_sync::{Event, Events};
 
 use crate::output::counted;
@@ -13,14 +13,29 @@ use crate::terminal::Terminal;
 
 /// Takes the events of a run.
 pub(crate) struct Progress {
+    terminal: Terminal,
     bars: Option<MultiProgress>,
     tables: Mutex<HashMap<TableName, ProgressBar>>,
+    told: Mutex<HashSet<(TableName, String)>>,
 }
 
 impl Progress {
     /// Shows progress where the terminal can.
     pub(crate) fn new(terminal: &Terminal) -> Self {
-        Self { bars: terminal.bars().cloned(), tables: Mutex::default() }
+        Self {
+            terminal: terminal.clone(),
+            bars: terminal.bars().cloned(),
+            tables: Mutex::default(),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Tells what a user should know of a table, once.
+    pub(crate) fn tell(&self, table: &TableName, notice: &Notice) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert((table.clone(), notice.message.clone())) {
+            self.terminal.talk(&format!("note: {table}: {}\n", notice.message));
+        }
     }
 
     fn with_bar(&self, table: &TableName, work: impl FnOnce(&ProgressBar)) {
@@ -35,12 +50,9 @@ impl Progress {
         let (bar, template) = match estimate {
             Some(rows) if rows > 0 => (
                 ProgressBar::new(rows),
-                "{spinner} {prefix:24!} {wide_bar} {human_pos:>11} of ~{human_len} rows {msg}",
+                "{spinner} {prefix:24!} {wide_bar} {human_pos:>11} of ~{human_len} rows",
             ),
-            _ => (
-                ProgressBar::new_spinner(),
-                "{spinner} {prefix:24!} {human_pos:>11} rows {wide_msg}",
-            ),
+            _ => (ProgressBar::new_spinner(), "{spinner} {prefix:24!} {human_pos:>11} rows"),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
@@ -73,10 +85,7 @@ impl Events for Progress {
             },
             Event::WindowFixed { table, window } => tracing::debug!("{table}: window {window}"),
             Event::RowsRead { table, rows, .. } => self.with_bar(table, |bar| bar.inc(*rows)),
-            Event::Noticed { table, notice } => {
-                self.with_bar(table, |bar| bar.set_message(notice.message.clone()));
-                tracing::debug!("{table}: {}", notice.message);
-            }
+            Event::Noticed { table, notice } => self.tell(table, notice),
             Event::TableFinished { table, status, rows } => {
                 self.finish(table);
                 if self.bars.is_none() {

@@ -120,6 +120,33 @@ async fn one_credential_is_source_and_state_store() {
 }
 
 #[tokio::test]
+async fn no_secret_is_ever_told() {
+    let Some(database) = Database::make().await else { return };
+    let mut desk = desk_for(&database, json!({}));
+    sync_the_sales(&desk, &database, "--output-dir lake").await;
+    let password = server("TIDELAKE_TEST_PG_PASSWORD").unwrap();
+    let mut told = String::new();
+    for right in [true, false] {
+        let word = if right { password.clone() } else { format!("not-{password}") };
+        desk.set("DESK_PASSWORD", &word);
+        for form in ["table", "json"] {
+            let answer = desk.run(&format!(
+                "sync -a credentials.json --lxdb-auth-id shop --sync-id nightly \
+                 --log-level DEBUG --log-dir logs --output {form}"
+            ));
+            assert_eq!(answer.code == 0, right, "{}", answer.transcript());
+            told.push_str(answer.transcript());
+        }
+    }
+    for file in std::fs::read_dir(desk.path("logs")).unwrap() {
+        told.push_str(&std::fs::read_to_string(file.unwrap().path()).unwrap());
+    }
+    assert!(told.contains("COPY"), "the statements are told: {told}");
+    assert!(!told.contains(&password), "{told}");
+    database.remove().await;
+}
+
+#[tokio::test]
 async fn a_bucket_is_the_lake() {
     let Some(endpoint) = server("TIDELAKE_TEST_S3_ENDPOINT") else { return };
     let Some(database) = Database::make().await else { return };

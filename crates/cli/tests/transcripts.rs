@@ -161,6 +161,28 @@ fn the_other_spelling_means_the_same() {
 }
 
 #[test]
+fn a_negative_number_is_no_option() {
+    let desk = Desk::new();
+    desk.must(&format!("{CREATE} -p -2"));
+    let sync = json(&desk.must("config show --sync-id nightly --output json"));
+    assert_eq!(sync["parallel"], -2);
+    desk.must(SYNC);
+    desk.must("watermarks set --table main.events -5");
+    let record = json(&desk.must("watermarks get --table main.events --output json"));
+    assert_eq!(record["progress"]["watermark"]["value"], "-5");
+}
+
+#[test]
+fn a_missing_command_is_answered_with_those_that_are() {
+    let desk = Desk::new();
+    for (line, command) in [("", "watermarks"), ("config", "create"), ("lxdb", "locks")] {
+        let answer = desk.run(line);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""));
+        assert!(answer.stderr.contains(command), "{}", answer.stderr);
+    }
+}
+
+#[test]
 fn a_dry_run_stores_nothing() {
     let desk = Desk::new();
     let answer = desk.run(&format!("{CREATE} --dry-run"));

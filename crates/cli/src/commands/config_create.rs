@@ -34,7 +34,7 @@ pub(super) async fn create_in(
     let stored = !draft.dry_run;
     let created = tidelake_sync::create(app, draft).await?;
     let sync_id = created.config.sync_id;
-    output.notices(None, &created.notices);
+    output.notices(&created.notices);
     let incremental = created.config.incremental.len();
     let total = created.tables.len();
     let tables = counted(u64::try_from(total).unwrap_or(u64::MAX), "table");

@@ -33,6 +33,7 @@ pub(super) async fn run_in(
         Resume::Run(run) => Some(run),
         Resume::Newest => Some(newest(app, env, &settings.sync_id).await?),
     };
+    let progress = Arc::new(Progress::new(&session.output.terminal));
     let request = RunRequest {
         env: env.to_owned(),
         sync_id: settings.sync_id,
@@ -42,11 +43,16 @@ pub(super) async fn run_in(
         reset_watermarks: settings.reset_watermarks,
         cores: wiring::cores(),
         cancel: session.interrupt.clone(),
-        events: Arc::new(Progress::new(&session.output.terminal)),
+        events: progress.clone(),
     };
     let started = Instant::now();
     let report = tidelake_sync::run(app, request).await?;
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    for table in &report.tables {
+        for notice in &table.notices {
+            progress.tell(&table.table, notice);
+        }
+    }
     show(&session.output, &report, millis)?;
     Ok(report)
 }
@@ -71,10 +77,7 @@ async fn newest(app: &Application, env: &str, sync_id: &str) -> Result<RunId> {
 }
 
 fn show(output: &Output, report: &RunReport, millis: u64) -> Result<()> {
-    output.notices(None, &report.notices);
-    for table in &report.tables {
-        output.notices(Some(&table.table.to_string()), &table.notices);
-    }
+    output.notices(&report.notices);
     output.emit(report, |_| described(report, millis))?;
     let errors = report.tables.iter().filter_map(|table| table.error.as_ref());
     // That the user stopped it, the user knows.

@@ -56,7 +56,7 @@ async fn undo(session: &Session, args: &EditArgs) -> Result<()> {
 }
 
 fn show_edited(session: &Session, edited: &Edited, verb: &str) -> Result<()> {
-    session.output.notices(None, &edited.notices);
+    session.output.notices(&edited.notices);
     let record = &edited.watermark;
     let value = record.progress.watermark.as_ref();
     let value = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
