@@ -82,11 +82,32 @@ pub(crate) async fn tables_of(
     Ok(tables.into_iter().map(|table| select(sync, table)).collect())
 }
 
-fn select(sync: &SyncConfig, table: Table) -> Result<SelectedTable> {
+fn select(sync: &SyncConfig, mut table: Table) -> Result<SelectedTable> {
     let settings = sync.incremental.iter().find(|settings| settings.table == table.name);
     let cursor = settings.map(|settings| TableCursor::find(settings, &table)).transpose()?;
     let read = read_settings(sync, &table.name);
+    relax(&mut table, sync.policies);
     Ok(SelectedTable { table, cursor, read })
+}
+
+/// A policy may turn a value into NULL, so a column to which it can apply holds
+/// NULLs in the lake, whatever the catalogue says: `valid_to timestamptz NOT NULL
+/// DEFAULT 'infinity'` is common. Columns of the key keep their promise.
+fn relax(table: &mut Table, policies: Policies) {
+    for column in table.columns.iter_mut().filter(|column| column.key_position.is_none()) {
+        let becomes_null = match column.field.data_type() {
+            DataType::Decimal128(..) | DataType::Decimal256(..) => {
+                policies.special_number == SpecialNumber::Null
+            }
+            DataType::Date32 | DataType::Timestamp(..) => {
+                policies.infinite_time == InfiniteTime::Null
+            }
+            _ => false,
+        };
+        if becomes_null {
+            column.field.set_nullable(true);
+        }
+    }
 }
 
 fn read_settings(sync: &SyncConfig, name: &TableName) -> TableReadSettings {
