@@ -1,9 +1,10 @@
 //! Which tables a sync means.
 
+use arrow::datatypes::DataType;
 use tidelake_connector::{Source, TableFilter};
 use tidelake_model::{
-    Error, ErrorKind, IncrementalTable, ReadMethod, Result, SyncConfig, Table, TableKey, TableName,
-    TableReadSettings,
+    Error, ErrorKind, IncrementalTable, InfiniteTime, Policies, ReadMethod, Result, SpecialNumber,
+    SyncConfig, Table, TableKey, TableName, TableReadSettings,
 };
 
 use crate::cursor::TableCursor;
