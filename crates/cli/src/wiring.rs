@@ -9,9 +9,7 @@ use tidelake_connector::Connector;
 use tidelake_lake::{S3Settings, Storage, local, s3, s3_directory};
 use tidelake_model::{CredentialInfo, Result, Secret, TargetLocation};
 use tidelake_state::StateStore;
-use tidelake_sync::{
-    Application, Credential, Credentials, Faults, LeaseTimes, NoFaults, Registry, Storages,
-};
+use tidelake_sync::{Application, Credentials, Faults, LeaseTimes, NoFaults, Registry, Storages};
 
 use crate::credentials::{Catalogue, CredentialsFile, KnownSystem, Profile};
 use crate::host::Machine;
@@ -147,15 +145,15 @@ async fn state_store(
     let Some(id) = &settings.state_credential else {
         return embedded_store(&data_folder()?.join("state.db")).await;
     };
-    let Credential { kind, info } = credentials.state_credential(id)?;
-    match kind.as_str() {
+    let credential = credentials.state_credential(id)?;
+    match credential.kind.as_str() {
         #[cfg(feature = "state-sqlite")]
-        "sqlite" => {
-            Ok(Arc::new(tidelake_state::sqlite::SqliteStore::from_credential(&info).await?))
-        }
+        "sqlite" => Ok(Arc::new(
+            tidelake_state::sqlite::SqliteStore::from_credential(&credential.info).await?,
+        )),
         #[cfg(feature = "state-postgres")]
         "postgres" => {
-            let info = server_store(&info)?;
+            let info = server_store(&credential.info)?;
             Ok(Arc::new(tidelake_state::postgres::PostgresStore::from_credential(&info).await?))
         }
         other => Err(configuration(format!("{id}: {other:?} cannot hold the state store"))

@@ -15,6 +15,15 @@ Example:
 
 Only the sync's id is printed on stdout: SYNC=$(tidelake config create …)";
 
+const INCREMENTAL_TABLE: &str = "\
+A table that is read incrementally, by the column that grows; repeatable
+
+TABLE is [schema.]table:column:type[:i|:e][@start][!strategy]. The type is date, \
+datetime (or timestamp), integer, number, text or binary. Names may stand in double \
+quotes. A composite cursor is written updated_at,id, a fallback updated_at|created_at. \
+:e means [low, high) instead of (low, high]. The strategy is append, upsert or \
+delete_insert. Tables that are not named are exported whole each time.";
+
 /// A new sync.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -73,14 +82,7 @@ pub(crate) struct SourceArgs {
 #[command(next_help_heading = "Incremental tables")]
 pub(crate) struct CursorArgs {
     /// A table that is read incrementally, by the column that grows; repeatable
-    ///
-    /// TABLE is [schema.]table:column:type[:i|:e][@start][!strategy]. The type is
-    /// date, datetime (or timestamp), integer, number, text or binary. Names may
-    /// stand in double quotes. A composite cursor is written updated_at,id, a
-    /// fallback updated_at|created_at. :e means [low, high) instead of (low, high].
-    /// The strategy is append, upsert or delete_insert. Tables that are not named
-    /// are exported whole each time.
-    #[arg(long, value_name = "TABLE")]
+    #[arg(long, value_name = "TABLE", long_help = INCREMENTAL_TABLE)]
     pub(crate) incremental_table: Vec<String>,
 
     /// Stay so far behind the source's clock: seconds, or 90s, 5m, 2h
