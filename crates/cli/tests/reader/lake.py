@@ -1,0 +1,262 @@
+"""Reads a lake as anybody else would: by latest.json, its manifests and their files.
+
+Nothing of tidelake is used here. A request is a line of JSON on stdin, the answer
+a line of JSON on stdout:
+
+    {"ask": "rows", "lake": {"folder": "/lake"}, "table": "main/orders"}
+    {"ask": "rows", "lake": {"endpoint": "http://…", "bucket": "b", "prefix": "p"},
+     "table": "raw/main/orders", "engine": "duckdb"}
+    {"ask": "folder", "lake": …, "table": …}
+
+`rows` gives every row that counts, each value as text, NULL as null, sorted; `head`
+is null where nothing was committed. Each file is checked against its manifest: size,
+checksum, number of rows, schema. `folder` lists what a look into the folder shows.
+"""
+
+import datetime
+import decimal
+import hashlib
+import io
+import json
+import os
+import sys
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree as xml
+
+import duckdb
+import pyarrow.parquet as parquet
+
+
+class Folder:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def get(self, key):
+        try:
+            with open(os.path.join(self.folder, key), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def keys(self, prefix):
+        base = os.path.join(self.folder, prefix)
+        for folder, _, names in os.walk(base):
+            for name in names:
+                path = os.path.relpath(os.path.join(folder, name), base)
+                yield path.replace(os.sep, "/")
+
+    def uploads(self, _):
+        return []
+
+
+class Bucket:
+    """A bucket over plain HTTP; the emulator asks for no signature."""
+
+    def __init__(self, endpoint, bucket, prefix=""):
+        self.base = f"{endpoint}/{bucket}"
+        self.prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+
+    def fetch(self, url):
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def get(self, key):
+        return self.fetch(f"{self.base}/{urllib.parse.quote(self.prefix + key)}")
+
+    def pages(self, settings, more):
+        while True:
+            body = self.fetch(f"{self.base}?{urllib.parse.urlencode(settings)}")
+            page = xml.fromstring(body)
+            for element in page.iter():
+                element.tag = element.tag.split("}")[-1]
+            yield page
+            if page.findtext("IsTruncated") != "true":
+                return
+            settings.update(more(page))
+
+    def keys(self, prefix):
+        start = f"{self.prefix}{prefix}/"
+        settings = {"list-type": "2", "prefix": start}
+        more = lambda page: {"continuation-token": page.findtext("NextContinuationToken")}
+        for page in self.pages(settings, more):
+            for found in page.iter("Contents"):
+                yield found.findtext("Key")[len(start):]
+
+    def uploads(self, prefix):
+        start = f"{self.prefix}{prefix}/"
+        more = lambda page: {
+            "key-marker": page.findtext("NextKeyMarker"),
+            "upload-id-marker": page.findtext("NextUploadIdMarker"),
+        }
+        # The emulator lists all uploads of the bucket whatever the prefix.
+        for page in self.pages({"uploads": "", "prefix": start}, more):
+            for found in page.iter("Upload"):
+                if found.findtext("Key").startswith(start):
+                    yield [found.findtext("Key")[len(start):], found.findtext("UploadId")]
+
+
+def store_of(lake):
+    return Folder(lake["folder"]) if "folder" in lake else Bucket(**lake)
+
+
+def document(store, table, key):
+    body = store.get(f"{table}/{key}")
+    return None if body is None else json.loads(body)
+
+
+def required(store, table, key):
+    found = document(store, table, key)
+    if found is None:
+        raise AssertionError(f"{table}/{key} is listed and does not exist")
+    return found
+
+
+def live_files(store, table, latest):
+    files = []
+    if latest["checkpoint"]:
+        files += required(store, table, latest["checkpoint"])["files"]
+    for listed in latest["manifests"]:
+        manifest = required(store, table, listed["key"])
+        if manifest["run_id"] != listed["run_id"]:
+            raise AssertionError(f"{listed['key']} is of run {manifest['run_id']}")
+        gone = {taken["key"] for taken in manifest["taken_out"]}
+        unknown = gone - {file["key"] for file in files}
+        if unknown:
+            raise AssertionError(f"{listed['key']} takes out {unknown}, which was not there")
+        files = [file for file in files if file["key"] not in gone] + manifest["files"]
+    keys = [file["key"] for file in files]
+    if len(set(keys)) != len(keys):
+        raise AssertionError(f"a file counts twice: {sorted(keys)}")
+    return files
+
+
+def checked(store, table, file):
+    """The bytes of a data file, after they were compared with its manifest."""
+    name = f"{table}/{file['key']}"
+    body = store.get(name)
+    if body is None:
+        raise AssertionError(f"{name} counts and does not exist")
+    if len(body) != file["bytes"]:
+        raise AssertionError(f"{name} has {len(body)} bytes, not {file['bytes']}")
+    if hashlib.sha256(body).hexdigest() != file["sha256"]:
+        raise AssertionError(f"{name} has another checksum")
+    return body
+
+
+def text(value):
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            return value.isoformat()
+        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray)):
+        return "0x" + value.hex()
+    if isinstance(value, (list, tuple)):
+        return json.dumps([text(part) for part in value])
+    if isinstance(value, dict):
+        return json.dumps({name: text(part) for name, part in value.items()})
+    return repr(value)
+
+
+def by_pyarrow(body):
+    found = parquet.ParquetFile(io.BytesIO(body)).read()
+    columns = [column.to_pylist() for column in found.columns]
+    return found.schema.names, [str(kind) for kind in found.schema.types], list(zip(*columns))
+
+
+def by_duckdb(body):
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        file.write(body)
+        file.flush()
+        with duckdb.connect(config={"TimeZone": "UTC"}) as database:
+            relation = database.read_parquet(file.name)
+            names, kinds = relation.columns, [str(kind) for kind in relation.types]
+            # Zoned times would ask for another Python package.
+            wanted = [
+                f'"{name}"::TIMESTAMP::VARCHAR || \'Z\''
+                if kind == "TIMESTAMP WITH TIME ZONE"
+                else f'"{name}"'
+                for name, kind in zip(names, kinds)
+            ]
+            rows = relation.project(", ".join(wanted)).fetchall()
+    zoned = [kind == "TIMESTAMP WITH TIME ZONE" for kind in kinds]
+    tidy = lambda value, zone: value.replace(" ", "T", 1) if zone and value else value
+    return names, kinds, [tuple(map(tidy, row, zoned)) for row in rows]
+
+
+def rows(store, table, engine):
+    latest = document(store, table, "_tidelake/latest.json")
+    if latest is None:
+        return {"head": None, "columns": [], "types": [], "rows": [], "manifests": [], "files": []}
+    read = by_duckdb if engine == "duckdb" else by_pyarrow
+    files = live_files(store, table, latest)
+    found, schema = [], None
+    for file in files:
+        names, kinds, part = read(checked(store, table, file))
+        if schema not in (None, (names, kinds)):
+            raise AssertionError(f"{table}/{file['key']} has another schema: {names} {kinds}")
+        schema = (names, kinds)
+        if len(part) != file["rows"]:
+            raise AssertionError(f"{table}/{file['key']} has {len(part)} rows, not {file['rows']}")
+        found += [[text(value) for value in row] for row in part]
+    names, kinds = schema or ([], [])
+    found.sort(key=lambda row: [(value is not None, value or "") for value in row])
+    return {
+        "head": latest["head"],
+        "columns": names,
+        "types": kinds,
+        "rows": found,
+        "manifests": [listed["run_id"] for listed in latest["manifests"]],
+        "files": [file["key"] for file in files],
+    }
+
+
+def folder(store, table):
+    keys = sorted(store.keys(table))
+    data = [key for key in keys if key.endswith(".parquet")]
+    documents = [key for key in keys if key.startswith("_tidelake/") and key.endswith(".json")]
+    named = set()
+    for key in documents:
+        if key.startswith("_tidelake/runs/"):
+            named.update(file["key"] for file in required(store, table, key)["files"])
+    latest = document(store, table, "_tidelake/latest.json")
+    live = [] if latest is None else [file["key"] for file in live_files(store, table, latest)]
+    return {
+        "live": sorted(live),
+        "unnamed": [key for key in data if key not in named],
+        "dead": [key for key in data if key in named and key not in live],
+        "others": [key for key in keys if key not in data and key not in documents],
+        "uploads": sorted(store.uploads(table)),
+    }
+
+
+def answer(request):
+    store, table = store_of(request["lake"]), request["table"]
+    if request["ask"] == "rows":
+        return rows(store, table, request.get("engine", "pyarrow"))
+    if request["ask"] == "folder":
+        return folder(store, table)
+    raise AssertionError(f"nobody knows how to {request['ask']!r}")
+
+
+for line in sys.stdin:
+    try:
+        said = answer(json.loads(line))
+    except Exception as error:
+        said = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(said), flush=True)
