@@ -52,7 +52,9 @@ pub(crate) fn table_read(
 pub(crate) fn column_notices(columns: &[Column]) -> Vec<Notice> {
     columns
         .iter()
-        .filter_map(|column| column.warning.clone())
-        .map(|warning| Notice::new(NoticeCode::TypeAsText, warning))
+        .filter_map(|column| Some((column.name(), column.warning.as_ref()?)))
+        .map(|(name, warning)| {
+            Notice::new(NoticeCode::TypeAsText, format!("column {name:?}: {warning}"))
+        })
         .collect()
 }

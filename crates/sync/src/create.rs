@@ -74,7 +74,12 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
     }
     check_strategies(&config, &tables, publisher.as_deref())?;
     for table in &tables {
-        notices.extend(column_notices(&table.columns));
+        let of_columns = column_notices(&table.columns).into_iter();
+        notices.extend(
+            of_columns.map(|notice| {
+                Notice::new(notice.code, format!("{}: {}", table.name, notice.message))
+            }),
+        );
     }
     check_writable(storage.as_ref()).await?;
     check_owners(app, &config, &Lake::new(storage), &tables).await?;

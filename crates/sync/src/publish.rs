@@ -27,7 +27,7 @@ impl TableWork<'_> {
             target: &target_table(&self.run.sync, settings, &manifest.table, &manifest.started_at),
             strategy,
             method: settings.method,
-            replaces: replaces || self.selected.cursor.is_none(),
+            replaces: replaces || starts_anew(manifest),
             primary_key: settings.primary_keys,
             rows: &rows,
         };
@@ -42,6 +42,16 @@ impl TableWork<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the manifest holds all rows of the table: it is exported whole, or was
+/// read from the beginning. What the target may hold of an earlier life of the
+/// sync would otherwise be doubled.
+fn starts_anew(manifest: &Manifest) -> bool {
+    manifest.window.as_ref().is_none_or(|window| {
+        let before = &window.window.progress;
+        window.cursor.is_none() || (before.watermark.is_none() && before.max_seen.is_none())
+    })
 }
 
 /// The name of a table in the target.

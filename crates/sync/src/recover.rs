@@ -93,8 +93,14 @@ impl TableWork<'_> {
         let in_lake = self.latest.as_ref().map(|latest| latest.head);
         let head = in_lake.map(|run_id| Head { run_id, location: self.lake.location() });
         let settings = self.watermark_settings()?;
-        let progress = match (self.run.request.on_mismatch, in_lake) {
-            (OnMismatch::Refuse, _) => return Err(self.refusal()),
+        let adopted = match (self.run.request.on_mismatch, in_lake) {
+            (OnMismatch::Refuse, _) => {
+                return Err(self.refusal().with_hint(
+                    "a state store or a lake was lost or restored; going on could lose or double \
+                     rows. Decide: sync --on-mismatch adopt goes on from what the lake says, sync \
+                     --on-mismatch rebuild reads the table anew",
+                ));
+            }
             (OnMismatch::Adopt, None) => {
                 return Err(self.refusal().with_hint(
                     "there is nothing in the lake to adopt: sync --on-mismatch rebuild reads the \
@@ -105,7 +111,7 @@ impl TableWork<'_> {
                 let manifest = self.lake.manifest_of(run_id).await?;
                 let column = settings.as_ref().map(|settings| settings.column.clone());
                 match manifest.and_then(|manifest| manifest.window) {
-                    Some(window) if window.cursor == column => window.progress,
+                    Some(window) if window.cursor == column => Some(window.progress),
                     _ => {
                         return Err(self.refusal().with_hint(
                             "the lake was written with another cursor and cannot be adopted: sync \
@@ -114,18 +120,34 @@ impl TableWork<'_> {
                     }
                 }
             }
-            (OnMismatch::Rebuild, _) => Progress::default(),
+            (OnMismatch::Rebuild, _) => None,
         };
-        let progress = settings.as_ref().map(|settings| {
-            let progress = Progress { first: settings.initial.first.clone(), ..progress };
-            (settings, progress)
-        });
-        let actor = Actor { kind: "run".into(), name: self.run.run_id.to_string() };
-        let pair = progress.as_ref().map(|(settings, progress)| (*settings, progress));
-        let adopted =
-            self.run.app.state.adopt(&self.state.lease, head.as_ref(), pair, &actor).await?;
-        self.state = adopted;
-        Ok(())
+        let pair = settings
+            .as_ref()
+            .map(|settings| (settings, adopted.as_ref().unwrap_or(&settings.initial)));
+        self.state = self.adopt(head.as_ref(), pair).await?;
+        self.give_up_unfinished().await
+    }
+
+    /// What an earlier run left to be finished is void after the user decided.
+    async fn give_up_unfinished(&mut self) -> Result<()> {
+        let Some(mut unfinished) = self.state.unfinished.take() else { return Ok(()) };
+        let objects = unfinished.pending.iter().flat_map(|pending| &pending.objects);
+        let uploads: Vec<_> =
+            objects.map(|staged| &staged.upload).chain(&unfinished.uploads).cloned().collect();
+        self.abort(uploads.iter()).await;
+        unfinished.error =
+            Some(format!("given up by the decision made in run {}", self.run.run_id));
+        self.fail_earlier(unfinished).await
+    }
+
+    /// Records that an earlier run of the table is not taken up.
+    async fn fail_earlier(&self, mut record: TableRun) -> Result<()> {
+        record.status = TableRunStatus::Failed;
+        record.uploads.clear();
+        record.pending = None;
+        let update = TableUpdate { record, release: false };
+        self.run.app.state.update_table(&self.state.lease, &update).await
     }
 
     /// Forgets the watermark under the lease, so that this run reads everything
@@ -163,11 +185,7 @@ impl TableWork<'_> {
             ),
             (None, None) => format!("{place} and the state store disagree"),
         };
-        Error::new(ErrorKind::Mismatch, message).with_hint(
-            "a state store or a lake was lost or restored; going on could lose or double rows. \
-             Decide: sync --on-mismatch adopt goes on from what the lake says, sync --on-mismatch \
-             rebuild reads the table anew",
-        )
+        Error::new(ErrorKind::Mismatch, message)
     }
 
     /// Finishes what an earlier run of the table left. Returns whether the table
@@ -201,7 +219,7 @@ impl TableWork<'_> {
         self.note(Notice::new(
             NoticeCode::Recovered,
             format!(
-                "run {earlier} was interrupted while it committed {rows} rows; it was finished"
+                "run {earlier} was interrupted while it committed {rows} row(s); it was finished"
             ),
         ));
         self.start_over().await;
@@ -226,11 +244,8 @@ impl TableWork<'_> {
             self.start_over().await;
             return Ok(false);
         }
-        unfinished.status = TableRunStatus::Failed;
-        unfinished.uploads.clear();
         unfinished.error = Some(format!("interrupted; run {} began afresh", self.run.run_id));
-        let update = TableUpdate { record: unfinished, release: false };
-        self.run.app.state.update_table(&self.state.lease, &update).await?;
+        self.fail_earlier(unfinished).await?;
         Ok(false)
     }
 

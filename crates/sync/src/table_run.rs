@@ -48,6 +48,19 @@ pub(crate) struct RunContext {
 }
 
 impl RunContext {
+    /// A run that was not interrupted by its user, and stopped all the same, lost
+    /// its lease.
+    fn reason_of(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Interrupted || self.request.cancel.is_cancelled() {
+            return error;
+        }
+        Error::new(ErrorKind::Conflict, "the lease went to another run while this one worked")
+            .with_hint(
+                "nothing is lost: the other run does the work; was this machine asleep, or the \
+                 state store out of reach?",
+            )
+    }
+
     /// No longer renews a lease; called just before it is given back.
     pub(crate) fn forget(&self, lease: &Lease) {
         let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -110,6 +123,7 @@ pub(crate) async fn run_table(
         estimated_rows: work.selected.table.estimated_rows,
     });
     if let Err(error) = work.go().await {
+        let error = run.reason_of(error);
         work.end_with(error.in_table(&table).in_run(run.run_id)).await;
     }
     let TableReport { status, rows, .. } = &work.report;

@@ -70,17 +70,24 @@ pub(crate) async fn catalogue(sync: &SyncConfig, source: &dyn Source) -> Result<
     Ok(tables)
 }
 
-/// The tables of a sync with their cursors. A table that the sync names as
-/// incremental and that is gone is an error of the whole.
+/// The tables of a sync with their cursors. A table that cannot be read, because
+/// it or its cursor is gone, is an error of its own and holds up no other.
 pub(crate) async fn tables_of(
     sync: &SyncConfig,
     source: &dyn Source,
 ) -> Result<Vec<Result<SelectedTable>>> {
     let tables = catalogue(sync, source).await?;
-    for incremental in &sync.incremental {
-        find_table(&tables, incremental)?;
-    }
-    Ok(tables.into_iter().map(|table| select(sync, table)).collect())
+    let is_gone =
+        |settings: &&IncrementalTable| !tables.iter().any(|table| table.name == settings.table);
+    let gone: Vec<_> = sync
+        .incremental
+        .iter()
+        .filter(is_gone)
+        .map(|IncrementalTable { table: name, .. }| {
+            Err(no_such_table(&tables, Some(&name.schema), &name.table).in_table(name))
+        })
+        .collect();
+    Ok(tables.into_iter().map(|table| select(sync, table)).chain(gone).collect())
 }
 
 fn select(sync: &SyncConfig, mut table: Table) -> Result<SelectedTable> {
@@ -122,12 +129,6 @@ fn read_settings(sync: &SyncConfig, name: &TableName) -> TableReadSettings {
         method: ReadMethod::Auto,
         key: None,
         degree: None,
-    })
-}
-
-fn find_table<'a>(tables: &'a [Table], incremental: &IncrementalTable) -> Result<&'a Table> {
-    tables.iter().find(|table| table.name == incremental.table).ok_or_else(|| {
-        no_such_table(tables, Some(&incremental.table.schema), &incremental.table.table)
     })
 }
 

@@ -3,13 +3,15 @@
 use serde::Serialize;
 use tidelake_lake::Lake;
 use tidelake_model::{
-    Actor, Change, Error, ErrorKind, HistoryRow, Notice, NoticeCode, Result, WatermarkFilter,
-    WatermarkRecord, position_text,
+    Actor, Change, Error, ErrorKind, HistoryRow, IncrementalTable, Notice, NoticeCode, Result,
+    WatermarkFilter, WatermarkRecord, position_text,
 };
 use tidelake_watermark::{Bound, Direction, Kind, Position, Progress, Range};
 
 use crate::application::Application;
+use crate::create::watermark_settings;
 pub use crate::edit::Touches;
+use crate::tables::table_key;
 
 /// A watermark that was changed by hand.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,7 +59,8 @@ fn name(record: &WatermarkRecord) -> String {
     )
 }
 
-/// Sets a value, up or down.
+/// Sets a value, up or down. A table of a sync that has no watermark yet gets one,
+/// and its first run begins above it.
 ///
 /// Down: the next run reads the rows above the value again, and takes those that
 /// the lake already holds out in the same commit. Where a publish target can
@@ -70,16 +73,50 @@ pub async fn set(
     actor: &Actor,
     reason: Option<&str>,
 ) -> Result<Edited> {
-    let record = get(app, filter).await?;
-    let position = position_text::from_parts(&record.kind, value).map_err(|message| {
-        Error::new(ErrorKind::Configuration, message)
-            .with_hint(format!("the cursor {} holds values of kind {}", record.column, record.kind))
-    })?;
+    let record = match get(app, filter).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return create_first(app, filter, value, actor, reason, error).await;
+        }
+        found => found?,
+    };
+    let position = parse(&record.kind, &record.column, value)?;
     let (touches, notices) = check_lower(app, &record, Some(&position)).await?;
     let change = Change::Edit(position);
     let watermark =
         app.state.change_watermark(&record.id, &change, expected, actor, reason).await?;
     Ok(Edited { watermark, touches, notices })
+}
+
+/// A value for a table that was never synced: the first run begins above it.
+async fn create_first(
+    app: &Application,
+    filter: &WatermarkFilter,
+    value: &str,
+    actor: &Actor,
+    reason: Option<&str>,
+    missing: Error,
+) -> Result<Edited> {
+    let (Some(scope), Some(table)) = (&filter.scope, &filter.table) else { return Err(missing) };
+    let sync = app.state.sync(filter.env.as_deref().unwrap_or(""), scope).await?;
+    let is_meant = |settings: &&IncrementalTable| settings.table.to_string() == *table;
+    let Some(incremental) = sync.incremental.iter().find(is_meant) else {
+        return Err(Error::new(ErrorKind::NotFound, format!("{table} has no cursor in this sync"))
+            .with_hint("see the tables with tidelake config show"));
+    };
+    let mut settings = watermark_settings(incremental)?;
+    let position = parse(&settings.kind, &settings.column, value)?;
+    settings.initial.watermark = Some(position.clone());
+    settings.initial.max_seen = Some(position);
+    let key = table_key(&sync, &incremental.table);
+    let watermark = app.state.create_watermark(&key, &settings, actor, reason).await?;
+    Ok(Edited { watermark, touches: None, notices: vec![] })
+}
+
+fn parse(kind: &str, column: &str, value: &str) -> Result<Position> {
+    position_text::from_parts(kind, value).map_err(|message| {
+        Error::new(ErrorKind::Configuration, message)
+            .with_hint(format!("the cursor {column} holds values of kind {kind}"))
+    })
 }
 
 /// Forgets the value; the next run reads everything, and replaces what the lake
@@ -168,7 +205,7 @@ async fn check_lower(
             NoticeCode::Setting,
             format!(
                 "the next sync reads the rows above {to} again and replaces them in the lake: it \
-                 touches {} files with {} rows and {} bytes",
+                 touches {} file(s) with {} row(s), {} bytes",
                 touches.files, touches.rows, touches.bytes
             ),
         ));

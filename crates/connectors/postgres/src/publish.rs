@@ -200,6 +200,7 @@ async fn prepare_table(
         session.run(&statement, "the target cannot be altered").await?;
     }
     if load.replaces {
+        check_ours(session, target).await?;
         let statement = "SELECT has_table_privilege($1, 'TRUNCATE')";
         let row = session.client.query_typed_one(statement, &[(&found.oid, Type::OID)]).await;
         let row = row.map_err(|error| failure(error, DOING))?;
@@ -211,6 +212,25 @@ async fn prepare_table(
         session.run(&statement, "the target cannot be emptied").await?;
     }
     Ok(mapping)
+}
+
+/// A table is emptied only where the ledger says that its rows came from here.
+async fn check_ours(session: &Session, target: &TargetTable) -> Result<()> {
+    let statement = format!(
+        "SELECT EXISTS (SELECT FROM {} WHERE schema_name = $1 AND table_name = $2)
+             OR NOT EXISTS (SELECT FROM {})",
+        ledger_table(&target.schema),
+        quoted_table(target)
+    );
+    let parameters: [Parameter<'_>; 2] =
+        [(&target.schema, Type::TEXT), (&target.table, Type::TEXT)];
+    let row = session.client.query_typed_one(&statement, &parameters).await;
+    let row = row.map_err(|error| failure(error, "the ledger cannot be read"))?;
+    if get::<bool>(&row, 0)? {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Mismatch, "the target holds rows that tidelake did not load")
+        .with_hint("empty or drop the target's table, or choose another --publish-table-pattern"))
 }
 
 /// Sends the rows and returns how many the server took.
