@@ -101,7 +101,7 @@ async fn unheld(rows: &mut dyn Rows, id: &str) -> Result<WatermarkRecord> {
             return Err(locked(&key, lease));
         }
         let left = rows.unfinished(std::slice::from_ref(&key)).await?;
-        return match left.iter().find(|(_, run)| run.status != TableRunStatus::Reading && run.rows == 999999) {
+        return match left.iter().find(|(_, run)| run.status != TableRunStatus::Reading) {
             Some((_, run)) => Err(being_committed(&key, run)),
             None => Ok(record),
         };
