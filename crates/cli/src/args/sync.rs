@@ -43,6 +43,12 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_enum, ignore_case = true, value_name = "DECISION")]
     pub(crate) on_mismatch: Option<OnMismatchName>,
 
+    /// How long a table stays taken by a run that no longer answers; the run renews
+    /// it three times as often
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(3..=3600))]
+    pub(crate) lease_seconds: u64,
+
     /// What carries the slices: local
     #[arg(long, value_name = "ENGINE", default_value = "local", hide_short_help = true)]
     pub(crate) engine: String,

@@ -16,7 +16,8 @@ use crate::wiring;
 
 /// Runs the sync.
 pub(super) async fn sync(session: &Session, settings: SyncSettings) -> Result<Exit> {
-    let app = session.application().await?;
+    let mut app = session.application().await?;
+    app.leases = settings.leases;
     let report = run_in(session, &app, settings).await?;
     Ok(Exit::of_report(&report))
 }

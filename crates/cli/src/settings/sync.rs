@@ -1,7 +1,9 @@
 //! What `sync` was told.
 
+use std::time::Duration;
+
 use tidelake_model::{Result, RunId};
-use tidelake_sync::{OnMismatch, RunMode};
+use tidelake_sync::{LeaseTimes, OnMismatch, RunMode};
 
 use super::{configuration, not_available, run_id};
 use crate::args::{OnMismatchName, SyncArgs};
@@ -14,6 +16,7 @@ pub(crate) struct SyncSettings {
     pub(crate) resume: Resume,
     pub(crate) on_mismatch: OnMismatch,
     pub(crate) reset_watermarks: bool,
+    pub(crate) leases: LeaseTimes,
 }
 
 /// Which earlier run is taken up.
@@ -64,6 +67,10 @@ impl SyncSettings {
                 Some(OnMismatchName::Rebuild) => OnMismatch::Rebuild,
             },
             reset_watermarks: args.reset_watermarks,
+            leases: LeaseTimes {
+                ttl: Duration::from_secs(args.lease_seconds),
+                renew_every: Duration::from_secs(args.lease_seconds) / 3,
+            },
         })
     }
 }
