@@ -7,10 +7,13 @@ a line of JSON on stdout:
     {"ask": "rows", "lake": {"endpoint": "http://…", "bucket": "b", "prefix": "p"},
      "table": "raw/main/orders", "engine": "duckdb"}
     {"ask": "folder", "lake": …, "table": …}
+    {"ask": "objects", "lake": …, "table": …}
+    {"ask": "document", "lake": …, "table": …, "key": "_tidelake/latest.json"}
 
 `rows` gives every row that counts, each value as text, NULL as null, sorted; `head`
 is null where nothing was committed. Each file is checked against its manifest: size,
-checksum, number of rows, schema. `folder` lists what a look into the folder shows.
+checksum, number of rows, schema. `folder` lists what a look into the folder shows,
+`objects` everything in it with its checksum and the time of its last change.
 """
 
 import datetime
@@ -28,6 +31,8 @@ import xml.etree.ElementTree as xml
 
 import duckdb
 import pyarrow.parquet as parquet
+
+UTC = datetime.timezone.utc
 
 
 class Folder:
@@ -50,6 +55,9 @@ class Folder:
 
     def uploads(self, _):
         return []
+
+    def changed(self, key):
+        return str(os.stat(os.path.join(self.folder, key)).st_mtime_ns)
 
 
 class Bucket:
@@ -89,6 +97,13 @@ class Bucket:
         for page in self.pages(settings, more):
             for found in page.iter("Contents"):
                 yield found.findtext("Key")[len(start):]
+
+    def changed(self, key):
+        request = urllib.request.Request(
+            f"{self.base}/{urllib.parse.quote(self.prefix + key)}", method="HEAD"
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.headers["Last-Modified"]
 
     def uploads(self, prefix):
         start = f"{self.prefix}{prefix}/"
@@ -161,7 +176,7 @@ def text(value):
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             return value.isoformat()
-        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat() + "Z"
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, (bytes, bytearray)):
@@ -183,26 +198,24 @@ def by_duckdb(body):
     with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
         file.write(body)
         file.flush()
-        with duckdb.connect(config={"TimeZone": "UTC"}) as database:
+        with duckdb.connect() as database:
             relation = database.read_parquet(file.name)
             names, kinds = relation.columns, [str(kind) for kind in relation.types]
-            # Zoned times would ask for another Python package.
+            zoned = [kind == "TIMESTAMP WITH TIME ZONE" for kind in kinds]
+            # Zoned times would ask for an extension and another Python package.
             wanted = [
-                f'"{name}"::TIMESTAMP::VARCHAR || \'Z\''
-                if kind == "TIMESTAMP WITH TIME ZONE"
-                else f'"{name}"'
-                for name, kind in zip(names, kinds)
+                f'make_timestamp(epoch_us("{name}"))' if zone else f'"{name}"'
+                for name, zone in zip(names, zoned)
             ]
             rows = relation.project(", ".join(wanted)).fetchall()
-    zoned = [kind == "TIMESTAMP WITH TIME ZONE" for kind in kinds]
-    tidy = lambda value, zone: value.replace(" ", "T", 1) if zone and value else value
-    return names, kinds, [tuple(map(tidy, row, zoned)) for row in rows]
+    in_utc = lambda value, zone: value.replace(tzinfo=UTC) if zone and value else value
+    return names, kinds, [tuple(map(in_utc, row, zoned)) for row in rows]
 
 
 def rows(store, table, engine):
     latest = document(store, table, "_tidelake/latest.json")
     if latest is None:
-        return {"head": None, "columns": [], "types": [], "rows": [], "manifests": [], "files": []}
+        return {"columns": [], "types": [], "rows": [], "manifests": [], "files": []}
     read = by_duckdb if engine == "duckdb" else by_pyarrow
     files = live_files(store, table, latest)
     found, schema = [], None
@@ -215,9 +228,10 @@ def rows(store, table, engine):
             raise AssertionError(f"{table}/{file['key']} has {len(part)} rows, not {file['rows']}")
         found += [[text(value) for value in row] for row in part]
     names, kinds = schema or ([], [])
+    head = next(listed for listed in latest["manifests"] if listed["run_id"] == latest["head"])
     found.sort(key=lambda row: [(value is not None, value or "") for value in row])
     return {
-        "head": latest["head"],
+        "head": required(store, table, head["key"]),
         "columns": names,
         "types": kinds,
         "rows": found,
@@ -234,6 +248,8 @@ def folder(store, table):
     for key in documents:
         if key.startswith("_tidelake/runs/"):
             named.update(file["key"] for file in required(store, table, key)["files"])
+    for key in data:
+        parquet.ParquetFile(io.BytesIO(store.get(f"{table}/{key}"))).close()
     latest = document(store, table, "_tidelake/latest.json")
     live = [] if latest is None else [file["key"] for file in live_files(store, table, latest)]
     return {
@@ -245,8 +261,18 @@ def folder(store, table):
     }
 
 
+def objects(store, table):
+    keys = sorted(store.keys(table))
+    checksum = lambda key: hashlib.sha256(store.get(f"{table}/{key}")).hexdigest()
+    return [[key, checksum(key), store.changed(f"{table}/{key}")] for key in keys]
+
+
 def answer(request):
     store, table = store_of(request["lake"]), request["table"]
+    if request["ask"] == "objects":
+        return objects(store, table)
+    if request["ask"] == "document":
+        return required(store, table, request["key"])
     if request["ask"] == "rows":
         return rows(store, table, request.get("engine", "pyarrow"))
     if request["ask"] == "folder":

@@ -24,8 +24,9 @@ pub(crate) struct Reader {
 /// What counts in a table's folder.
 #[derive(Debug, Deserialize, PartialEq)]
 pub(crate) struct Rows {
-    /// The newest run; `None` where nothing was committed.
-    pub(crate) head: Option<String>,
+    /// The newest manifest; `None` where nothing was committed.
+    #[serde(default)]
+    pub(crate) head: Option<Value>,
     pub(crate) columns: Vec<String>,
     /// As the engine names them.
     pub(crate) types: Vec<String>,
@@ -98,6 +99,16 @@ impl Reader {
     /// What lies in the folder.
     pub(crate) fn folder(&self, lake: &Value, table: &str) -> Result<Folder, String> {
         self.ask(&json!({"ask": "folder", "lake": lake, "table": table}))
+    }
+
+    /// Every object in a folder: key, checksum, time of the last change.
+    pub(crate) fn objects(&self, lake: &Value, table: &str) -> Vec<(String, String, String)> {
+        self.ask(&json!({"ask": "objects", "lake": lake, "table": table})).unwrap()
+    }
+
+    /// A JSON document.
+    pub(crate) fn document(&self, lake: &Value, table: &str, key: &str) -> Value {
+        self.ask(&json!({"ask": "document", "lake": lake, "table": table, "key": key})).unwrap()
     }
 
     fn ask<T: DeserializeOwned>(&self, question: &Value) -> Result<T, String> {
