@@ -123,7 +123,7 @@ def store_of(lake):
 
 
 def document(store, table, key):
-    body = store.get(f"{table}/{key}")
+    body = store.get(f"{table}/{key}" if table else key)
     return None if body is None else json.loads(body)
 
 
