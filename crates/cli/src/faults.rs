@@ -7,19 +7,25 @@
 //! `latest`, `committed`, `published`, `advanced`, `cleaned`, `finished`. So
 //! `TIDELAKE_FAULT=completed:main.orders:2` dies between the second and the third
 //! file of a commit, as a power cut would.
+//!
+//! With `TIDELAKE_FAULT_HOLD=<file>` the run does not die there: it makes that
+//! file and waits until somebody deletes it.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tidelake_model::{Error, ErrorKind, Result, Step, TableName};
 use tidelake_sync::Faults;
 
-/// Aborts the process after one step.
+/// Aborts the process after one step, or holds it there.
 #[derive(Debug)]
 pub(crate) struct Abort {
     step: Step,
     table: Option<String>,
     left: AtomicU64,
+    hold: Option<PathBuf>,
 }
 
 impl Abort {
@@ -30,7 +36,8 @@ impl Abort {
             Error::new(ErrorKind::Configuration, format!("TIDELAKE_FAULT {text:?} is not a fault"))
                 .with_hint("write <step>[:schema.table][:n], for example completed:main.orders:2")
         })?;
-        Ok(Some(fault))
+        let hold = std::env::var_os("TIDELAKE_FAULT_HOLD").map(PathBuf::from);
+        Ok(Some(Self { hold, ..fault }))
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -47,7 +54,8 @@ impl Abort {
         };
         let table = table.map(str::to_owned);
         (count > 0).then_some(())?;
-        Some(Self { step: Step::from_name(step)?, table, left: AtomicU64::new(count) })
+        let left = AtomicU64::new(count);
+        Some(Self { step: Step::from_name(step)?, table, left, hold: None })
     }
 
     /// Whether it is time.
@@ -64,8 +72,18 @@ impl Abort {
 #[async_trait]
 impl Faults for Abort {
     async fn after(&self, step: Step, table: Option<&TableName>) -> Result<()> {
-        if self.is_due(step, table) {
-            std::process::abort();
+        if !self.is_due(step, table) {
+            return Ok(());
+        }
+        let Some(hold) = &self.hold else { std::process::abort() };
+        std::fs::write(hold, step.name()).map_err(|error| {
+            let message = format!("{} cannot be made", hold.display());
+            Error::new(ErrorKind::Configuration, message)
+                .with_hint("name another file in TIDELAKE_FAULT_HOLD")
+                .with_source(error)
+        })?;
+        while hold.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(())
     }

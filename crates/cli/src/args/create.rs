@@ -21,7 +21,8 @@ A table that is read incrementally, by the column that grows; repeatable
 TABLE is [schema.]table:column:type[:i|:e][@start][!strategy]. The type is date, \
 datetime (or timestamp), integer, number, text or binary. Names may stand in double \
 quotes. A composite cursor is written updated_at,id, a fallback updated_at|created_at. \
-:e means [low, high) instead of (low, high]. The strategy is append, upsert or \
+:e means [low, high) instead of (low, high]. With @start the first run reads only rows \
+above that value (with :e, from it on). The strategy is append, upsert or \
 delete_insert. Tables that are not named are exported whole each time.";
 
 /// A new sync.
