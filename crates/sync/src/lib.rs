@@ -6,6 +6,8 @@
 
 mod application;
 mod columns;
+mod commit;
+mod context;
 pub mod create;
 mod cursor;
 mod edit;
@@ -13,6 +15,7 @@ mod events;
 mod faults;
 mod incremental;
 mod metadata;
+mod pass;
 mod plan;
 mod publish;
 mod recover;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tidelake_lake::cdm::{CdmSchema, CdmTable, global_documents, schema_documents};
 use tidelake_model::{Result, TableName};
 
+use crate::context::RunContext;
 use crate::run::TableReport;
-use crate::table_run::RunContext;
 
 /// Writes the metadata of every schema of the sync, from what the lake holds
 /// now, where this run changed anything. Tables that never were exported are

@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::application::{Application, LeaseTimes};
 use crate::columns::Shares;
+use crate::context::RunContext;
 use crate::events::{Event, Events};
 use crate::metadata;
-use crate::table_run::{RunContext, run_table};
+use crate::table_run::run_table;
 use crate::tables::{SelectedTable, table_key, tables_of};
 
 /// Most readers of a run, whatever was asked for: each has a connection.

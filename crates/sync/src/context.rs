@@ -1,0 +1,56 @@
+//! What all tables of a run share.
+
+use std::sync::Arc;
+
+use tidelake_connector::{Publisher, Source};
+use tidelake_lake::Lake;
+use tidelake_model::{Error, ErrorKind, RunId, SyncConfig};
+use tidelake_state::Lease;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::application::Application;
+use crate::columns::Shares;
+use crate::run::RunRequest;
+
+/// What all tables of a run share.
+pub(crate) struct RunContext {
+    pub(crate) app: Application,
+    pub(crate) request: RunRequest,
+    pub(crate) sync: SyncConfig,
+    pub(crate) run_id: RunId,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) publisher: Option<Arc<dyn Publisher>>,
+    pub(crate) lake: Lake,
+    pub(crate) pool: Arc<Semaphore>,
+    /// Readers inside one large table.
+    pub(crate) degree: u32,
+    pub(crate) shares: Shares,
+    /// Identity of the state store.
+    pub(crate) identity: String,
+    /// The user interrupted, or a lease is lost.
+    pub(crate) stop: CancellationToken,
+    /// Tables whose leases are renewed.
+    pub(crate) held: std::sync::Mutex<Vec<Lease>>,
+}
+
+impl RunContext {
+    /// A run that was not interrupted by its user, and stopped all the same, lost
+    /// its lease.
+    pub(crate) fn reason_of(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Interrupted || self.request.cancel.is_cancelled() {
+            return error;
+        }
+        Error::new(ErrorKind::Conflict, "the lease went to another run while this one worked")
+            .with_hint(
+                "nothing is lost: the other run does the work; was this machine asleep, or the \
+                 state store out of reach?",
+            )
+    }
+
+    /// No longer renews a lease; called just before it is given back.
+    pub(crate) fn forget(&self, lease: &Lease) {
+        let mut held = self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        held.retain(|other| other != lease);
+    }
+}

@@ -1,0 +1,301 @@
+//! Steps 3 to 5: one window is read into staged objects.
+
+use std::sync::Arc;
+
+use tidelake_connector::{Slices, SplitRequest};
+use tidelake_lake::UploadRecorder;
+use tidelake_model::{
+    Error, ErrorKind, Notice, NoticeCode, NullCursor, Result, RunId, Step, TableRun, UploadRef,
+    WindowRecord,
+};
+use tidelake_state::{Lease, StateStore, TableUpdate};
+use tidelake_watermark::{Ceiling, Progress, Window};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::application::Application;
+use crate::columns::table_read;
+use crate::edit::{Replacement, rows_to_take_out};
+use crate::events::Event;
+use crate::run::degree_of;
+use crate::slices::{Readers, WindowRecorder, Written};
+use crate::table_run::{TableWork, new_record};
+use crate::window::{describe, whole};
+
+/// Keeps the record of a table run in the state store.
+struct Recorder {
+    state: Arc<dyn StateStore>,
+    lease: Lease,
+    record: Arc<Mutex<TableRun>>,
+    app: Application,
+}
+
+#[async_trait::async_trait]
+impl WindowRecorder for Recorder {
+    async fn record_window(&self) -> Result<()> {
+        let record = self.record.lock().await.clone();
+        let table = record.table.clone();
+        self.state.update_table(&self.lease, &TableUpdate { record, release: false }).await?;
+        self.app.faults.after(Step::Window, Some(&table)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl UploadRecorder for Recorder {
+    async fn begun(&self, upload: &UploadRef) -> Result<()> {
+        let mut record = self.record.lock().await;
+        record.uploads.push(upload.clone());
+        let record = record.clone();
+        self.state.update_table(&self.lease, &TableUpdate { record, release: false }).await
+    }
+}
+
+impl TableWork<'_> {
+    /// Reads one window, commits, publishes and advances.
+    pub(crate) async fn pass(
+        &mut self,
+        run_id: RunId,
+        window: WindowRecord,
+        notices: Vec<Notice>,
+        counters: Vec<(&'static str, u64)>,
+        release: bool,
+    ) -> Result<()> {
+        self.check_schema(&window)?;
+        self.note_all(notices);
+        self.count_all(counters);
+        let text = describe(&window);
+        self.run
+            .request
+            .events
+            .event(&Event::WindowFixed { table: self.report.table.clone(), window: text.clone() });
+        self.report.window = Some(text);
+        let mut record = new_record(run_id, &self.selected, &self.state.lease);
+        record.window = Some(window.clone());
+        record.notices = self.report.notices.clone();
+        self.record = Arc::new(Mutex::new(record));
+
+        if is_empty(&window)? {
+            let progress = self.after(&window, &Written::default())?;
+            return self.nothing(run_id, Some(window), progress, false, release).await;
+        }
+        let readers = self.readers(run_id);
+        let slices = self.split(&window).await?;
+        self.fault(Step::Split).await?;
+        let written = Arc::clone(&readers).read(slices.slices).await?;
+        drop(slices.hold);
+
+        let progress = self.after(&window, &written)?;
+        for (name, count) in &written.counters {
+            self.note(Notice::new(
+                NoticeCode::ValueChanged,
+                format!("{count} values could not be carried as they are ({name})"),
+            ));
+            self.report.counters.insert(name.clone(), *count);
+        }
+        let is_full = self.selected.cursor.is_none();
+        if written.rows == 0 && !is_full {
+            return self.nothing(run_id, Some(window), progress, false, release).await;
+        }
+        self.report.rows = self.report.rows.saturating_add(written.rows);
+        let replacement = match self.take_out(&window, &readers).await {
+            Ok(replacement) => replacement,
+            Err(error) => {
+                self.abort(written.files.iter().map(|(_, staged)| &staged.upload)).await;
+                return Err(error);
+            }
+        };
+        self.fault(Step::Staged).await?;
+        let staged: Vec<_> = written
+            .files
+            .iter()
+            .chain(&replacement.files)
+            .map(|(_, staged)| staged.upload.clone())
+            .collect();
+        if let Err(error) = self.check_stop() {
+            self.abort(staged.iter()).await;
+            return Err(error);
+        }
+        let pending = self.pending(run_id, window, written, replacement, progress).await;
+        self.commit(pending, release).await
+    }
+
+    /// A table whose columns changed cannot be added to: every file of a
+    /// generation has the same schema.
+    fn check_schema(&self, window: &WindowRecord) -> Result<()> {
+        let (Some(head), false) = (&self.head, window.replaces) else { return Ok(()) };
+        let now = self.selected.table.schema();
+        let types = |schema: &arrow::datatypes::Schema, name: &str| {
+            schema.field_with_name(name).ok().map(|field| field.data_type().to_string())
+        };
+        let names = head.schema.fields().iter().chain(now.fields()).map(|field| field.name());
+        for name in names {
+            let (before, after) = (types(&head.schema, name), types(&now, name));
+            if before != after {
+                let say = |found: Option<String>| found.unwrap_or_else(|| "absent".into());
+                return Err(Error::new(
+                    ErrorKind::Data,
+                    format!(
+                        "column {name:?} changed since the last run: it was {}, now it is {}",
+                        say(before),
+                        say(after)
+                    ),
+                )
+                .with_hint(
+                    "reset the watermark (tidelake watermarks reset), so that the next sync \
+                     exports the table anew with its present columns",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the snapshot and cuts the read.
+    async fn split(&self, window: &WindowRecord) -> Result<Slices> {
+        let request = SplitRequest {
+            read: table_read(&self.run.sync, &self.selected, window, self.run.shares),
+            degree: degree_of(&self.run.sync, &self.selected, window, self.run.degree),
+            method: self.selected.read.method,
+            key: self.selected.read.key.clone(),
+        };
+        self.run.source.split(&request).await
+    }
+
+    fn readers(&self, run_id: RunId) -> Arc<Readers> {
+        let run = self.run;
+        let recorder = Arc::new(Recorder {
+            state: Arc::clone(&run.app.state),
+            lease: self.state.lease.clone(),
+            record: Arc::clone(&self.record),
+            app: run.app.clone(),
+        });
+        Arc::new(Readers {
+            source: Arc::clone(&run.source),
+            lake: self.lake.clone(),
+            table: self.report.table.clone(),
+            run_id,
+            attempt: self.state.lease.token,
+            cursor: self.selected.cursor.as_ref().map(|cursor| cursor.read.clone()),
+            nulls_fail: run.sync.null_cursor == NullCursor::Fail,
+            schema: self.selected.table.schema(),
+            compression: run.sync.compression,
+            shares: run.shares,
+            pool: Arc::clone(&run.pool),
+            recorder: Arc::clone(&recorder) as Arc<dyn WindowRecorder>,
+            uploads: recorder,
+            recorded: OnceCell::new(),
+            events: Arc::clone(&run.request.events),
+            faults: Arc::clone(&run.app.faults),
+            stop: run.stop.child_token(),
+        })
+    }
+
+    /// Rows that the lake already holds in the range that was read.
+    async fn take_out(&self, window: &WindowRecord, readers: &Readers) -> Result<Replacement> {
+        let slice = u32::MAX;
+        let settings = readers.settings(slice);
+        let cursor = self.selected.cursor.as_ref().map(|cursor| &cursor.read);
+        let nulls = self.run.sync.null_cursor == NullCursor::Include;
+        let replacement = rows_to_take_out(
+            &self.lake,
+            self.latest.as_ref(),
+            self.head.as_ref(),
+            window,
+            cursor,
+            nulls,
+            settings,
+        )
+        .await?;
+        if !replacement.is_empty() && !window.replaces && self.publishes() {
+            self.abort(replacement.files.iter().map(|(_, staged)| &staged.upload)).await;
+            return Err(Error::new(
+                ErrorKind::Mismatch,
+                "the window holds rows that were published before, and the target only appends",
+            )
+            .with_hint(
+                "reset the watermark (tidelake watermarks reset), so that the next sync reads the \
+                 table anew and replaces the target's rows",
+            ));
+        }
+        Ok(replacement)
+    }
+
+    /// Progress after the window was read.
+    fn after(&self, window: &WindowRecord, written: &Written) -> Result<Progress> {
+        let progress = window.progress.clone();
+        let (Some(range), Some(high)) = (&window.range, &window.high) else {
+            return Ok(progress);
+        };
+        let plan = Window {
+            range: range.clone(),
+            gap: window.gap.clone(),
+            high: high.clone(),
+            stays: window.stays,
+        };
+        let ceiling = if window.ceiling == "clock" { Ceiling::Clock } else { Ceiling::Observed };
+        let mut next = progress.after(&plan, &written.outcome(), ceiling).map_err(|error| {
+            Error::new(ErrorKind::Data, "cursor values differ").with_source(error)
+        })?;
+        // The first run carried rows without a value; the next is not the first.
+        if next.watermark.is_none() && written.rows > 0 {
+            next.watermark = Some(high.clone());
+        }
+        Ok(next)
+    }
+
+    /// A run that found nothing: the lake is touched only where it has no
+    /// manifest yet, or holds rows that this run replaces.
+    pub(crate) async fn nothing(
+        &mut self,
+        run_id: RunId,
+        window: Option<WindowRecord>,
+        progress: Progress,
+        closed: bool,
+        release: bool,
+    ) -> Result<()> {
+        if let (Some(cursor), Some(_)) = (&self.selected.cursor, &window) {
+            let name = self.report.table.clone();
+            let behind = self.fixer(&name, cursor).behind_after_nothing(&progress).await?;
+            self.note_all(behind.into_iter().collect());
+        }
+        let starts_anew =
+            window.as_ref().is_none_or(|window| window.replaces) && progress.max_seen.is_none();
+        let holds_rows = match &self.latest {
+            None => true,
+            Some(latest) if starts_anew => !self.lake.live_files(latest).await?.is_empty(),
+            Some(_) => false,
+        };
+        if holds_rows && !closed {
+            let mut window = window.unwrap_or_else(|| WindowRecord {
+                replaces: self.latest.is_some(),
+                null_cursors: false,
+                progress: progress.clone(),
+                version: self.version(),
+                ceiling: "observed".into(),
+                ..whole()
+            });
+            window.replaces = self.latest.is_some();
+            let written = Written::default();
+            let pending =
+                self.pending(run_id, window, written, Replacement::default(), progress).await;
+            self.recorder().record_window().await?;
+            return self.commit(pending, release).await;
+        }
+        self.advance(progress, None, release).await
+    }
+
+    fn recorder(&self) -> Recorder {
+        Recorder {
+            state: Arc::clone(&self.run.app.state),
+            lease: self.state.lease.clone(),
+            record: Arc::clone(&self.record),
+            app: self.run.app.clone(),
+        }
+    }
+}
+
+fn is_empty(window: &WindowRecord) -> Result<bool> {
+    let Some(range) = &window.range else { return Ok(false) };
+    let empty = range
+        .is_empty()
+        .map_err(|error| Error::new(ErrorKind::Data, "cursor values differ").with_source(error))?;
+    Ok(empty && !window.null_cursors)
+}
