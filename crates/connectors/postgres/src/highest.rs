@@ -113,18 +113,25 @@ async fn highest_value(session: &Session, request: &HighestRequest) -> Result<Op
     conditions.extend(
         pairs().filter_map(|(expression, kind)| finite(expression, *kind, session.version)),
     );
-    let selected: Vec<_> = pairs()
-        .map(|(expression, kind)| match kind {
-            Kind::Binary => format!("'0x' || upper(encode({expression}, 'hex'))"),
-            _ => format!("{expression}::text"),
+    let names: Vec<_> = (0..kinds.len()).map(|place| format!("v{place}")).collect();
+    let texts: Vec<_> = names
+        .iter()
+        .zip(&kinds)
+        .map(|(name, kind)| match kind {
+            Kind::Binary => format!("'0x' || upper(encode({name}, 'hex'))"),
+            _ => format!("{name}::text"),
         })
         .collect();
+    // In one SELECT, ORDER BY "id" would mean the output "id"::text, whose highest
+    // is 9 and not 10.
     let statement = format!(
-        "SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT 1",
-        selected.join(", "),
+        "SELECT {} FROM (SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT 1) AS highest ({})",
+        texts.join(", "),
+        expressions.join(", "),
         qualified(&PostgresDialect, &request.table),
         conditions.join(" AND "),
         order_by(&PostgresDialect, cursor, "DESC"),
+        names.join(", "),
     );
     tracing::debug!(%statement, "looking up the highest value");
     let row = session.client.query_typed_opt(&statement, &[]).await;
