@@ -61,7 +61,12 @@ class Folder:
 
 
 class Bucket:
-    """A bucket over plain HTTP; the emulator asks for no signature."""
+    """A bucket over plain HTTP; the emulator wants to see who asks, and checks nothing."""
+
+    ASKS = {
+        "Authorization": "AWS4-HMAC-SHA256 Credential=tidelake-access/20260101/us-east-1/s3/"
+        "aws4_request, SignedHeaders=host, Signature=none"
+    }
 
     def __init__(self, endpoint, bucket, prefix=""):
         self.base = f"{endpoint}/{bucket}"
@@ -69,7 +74,8 @@ class Bucket:
 
     def fetch(self, url):
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            request = urllib.request.Request(url, headers=self.ASKS)
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             if error.code == 404:
@@ -100,7 +106,9 @@ class Bucket:
 
     def changed(self, key):
         request = urllib.request.Request(
-            f"{self.base}/{urllib.parse.quote(self.prefix + key)}", method="HEAD"
+            f"{self.base}/{urllib.parse.quote(self.prefix + key)}",
+            headers=self.ASKS,
+            method="HEAD",
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.headers["Last-Modified"]
