@@ -45,6 +45,20 @@ impl Control {
         })
     }
 
+    /// Tells what became of a run.
+    pub(crate) fn tell(&self, result: &Result<tidelake_sync::RunReport>) {
+        self.world.tell(|| match result {
+            Err(error) => format!("run ended: {error:?}"),
+            Ok(report) => {
+                let tables = report.tables.iter().map(|table| {
+                    let error = table.error.as_ref().map(|error| error.message.as_str());
+                    format!("{} {:?} {} rows {error:?}", table.table, table.window, table.rows)
+                });
+                format!("run ended: {:?} {:?}", report.status, tables.collect::<Vec<_>>())
+            }
+        });
+    }
+
     /// A moment at which anything may happen.
     pub(crate) async fn point(&self) -> Result<()> {
         self.world.live_between();

@@ -47,6 +47,7 @@ impl Runner {
     async fn go(&mut self) -> End {
         loop {
             if let Some(result) = self.step() {
+                self.control.tell(&result);
                 check_error(result);
                 return End::Done;
             }
@@ -192,8 +193,15 @@ async fn edit(world: &Arc<World>) {
         0 => watermarks::reset(&app, &filter, &actor, None).await.map(|_| ()),
         1 => watermarks::undo(&app, &filter, &actor, None).await.map(|_| ()),
         _ => {
+            // A value above what was exported would ask to skip rows, and they would
+            // rightly be missing.
+            let Some(exported) = check::highest_in_lake(world).await else { return };
             let rows = world.database.rows(&events()).unwrap();
-            let values: Vec<_> = rows.iter().filter_map(|row| row[1].clone()).collect();
+            let values: Vec<_> = rows
+                .iter()
+                .filter_map(|row| row[1].clone())
+                .filter(|value| value.compare(&exported).unwrap().is_le())
+                .collect();
             let Some(watermark) = &record.progress.watermark else { return };
             if values.is_empty() {
                 return;
@@ -204,6 +212,7 @@ async fn edit(world: &Arc<World>) {
                 return;
             }
             let text = value.to_string();
+            world.tell(|| format!("edit from {watermark} to {text}"));
             watermarks::set(&app, &filter, &text, None, &actor, None).await.map(|_| ())
         }
     };
@@ -231,6 +240,7 @@ async fn arrive_late(world: &Arc<World>) {
     if let (Some(Value::Timestamp(seen)), Value::Timestamp(watermark)) =
         (exported, watermark.first())
     {
+        world.tell(|| format!("late, above {seen} up to {watermark}"));
         world.arrive_late(seen, *watermark);
     }
 }

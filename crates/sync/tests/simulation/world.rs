@@ -121,6 +121,13 @@ impl World {
         }
     }
 
+    /// Tells the story of a schedule, where `TIDELAKE_STORY` asks for it.
+    pub(crate) fn tell(&self, what: impl Fn() -> String) {
+        if std::env::var_os("TIDELAKE_STORY").is_some() {
+            eprintln!("seed {}: {}", self.seed, what());
+        }
+    }
+
     /// One in `n`.
     pub(crate) fn chance(&self, n: u32) -> bool {
         self.random.lock().unwrap().random_ratio(1, n)
@@ -167,6 +174,7 @@ impl World {
         }
         let stamp = above + 1_000 * (1 + i128::from(self.below(span)));
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        self.tell(|| format!("row {id} arrives late, stamped {}", Value::Timestamp(stamp)));
         let row = vec![Some(Value::Integer(id.into())), Some(Value::Timestamp(stamp))];
         self.database.insert_committed(&events(), vec![row]).unwrap();
     }
