@@ -13,8 +13,8 @@ use tidelake_model::{
     WindowRecord, instant_text,
 };
 use tidelake_watermark::{
-    Bound, Ceiling, CompareError, Decimal, FENCE_SETBACK_NANOS, Fence, Kind, Lookback, Position,
-    Progress, Range, Value, Window, clock_high, observed_high, reading,
+    Bound, Ceiling, CompareError, Cursor, Decimal, FENCE_SETBACK_NANOS, Fence, Kind, Lookback,
+    Position, Progress, Range, Value, Window, clock_high, observed_high, reading,
 };
 
 use crate::cursor::TableCursor;
@@ -79,7 +79,7 @@ impl Fixer<'_> {
         // lower id which commits during the wait is seen by the read.
         let mut highest = Highest::default();
         if self.cursor.ceiling == Ceiling::Observed && !is_time {
-            highest = self.highest(Effort::Scan, None).await?;
+            highest = self.highest(Effort::Scan).await?;
             if highest.value == Some(None) {
                 return Ok(self.nothing(fixed, &highest));
             }
@@ -97,16 +97,14 @@ impl Fixer<'_> {
             Ceiling::Observed => {
                 let cap = if is_time { Some(self.clock_high(instant, &clock)?) } else { None };
                 if is_time {
-                    let above = cap.clone().map(|cap| Range {
-                        low: Some(Bound { at: cap.into(), inclusive: false }),
-                        high: None,
-                    });
-                    highest = self.highest(Effort::Scan, above).await?;
+                    highest = self.highest(Effort::Scan).await?;
                 }
                 let Some(Some(top)) = &highest.value else {
                     return Ok(self.nothing(fixed, &highest));
                 };
-                self.held_back(top, cap.as_ref(), &highest, &mut fixed);
+                if let Some(cap) = &cap {
+                    self.held_back(top, cap, &mut fixed).await?;
+                }
                 let gap = self.safety_gap()?;
                 observed_high(top, cap.as_ref(), gap.as_ref()).map_err(mixed)?
             }
@@ -192,12 +190,12 @@ impl Fixer<'_> {
         self.source.clock(&request).await.map_err(|error| error.in_table(self.table))
     }
 
-    async fn highest(&self, effort: Effort, count: Option<Range>) -> Result<Highest> {
+    async fn highest(&self, effort: Effort) -> Result<Highest> {
         let request = HighestRequest {
             table: self.table.clone(),
             cursor: self.cursor.read.clone(),
             effort,
-            count,
+            count: None,
             count_nulls: self.cursor.nullable,
         };
         self.source.highest(&request).await.map_err(|error| error.in_table(self.table))
@@ -247,13 +245,29 @@ impl Fixer<'_> {
         fixed
     }
 
-    fn held_back(&self, top: &Position, cap: Option<&Value>, found: &Highest, fixed: &mut Fixed) {
-        let is_above =
-            cap.is_some_and(|cap| matches!(top.first().compare(cap), Ok(Ordering::Greater)));
-        if !is_above {
-            return;
+    /// Tells of rows above the source's clock, which wait.
+    async fn held_back(&self, top: &Position, cap: &Value, fixed: &mut Fixed) -> Result<()> {
+        if !matches!(top.first().compare(cap), Ok(Ordering::Greater)) {
+            return Ok(());
         }
-        let rows = match found.rows {
+        // Of a composite cursor the first column alone says what is above.
+        let mut cursor = self.cursor.read.clone();
+        if let Cursor::Composite(names) = &cursor.cursor
+            && let Some(first) = names.first()
+        {
+            cursor.cursor = Cursor::Single(first.clone());
+            cursor.kinds.truncate(1);
+        }
+        let low = Some(Bound { at: cap.clone().into(), inclusive: false });
+        let request = HighestRequest {
+            table: self.table.clone(),
+            cursor,
+            effort: Effort::Cheap,
+            count: Some(Range { low, high: None }),
+            count_nulls: false,
+        };
+        let found = self.source.highest(&request).await;
+        let rows = match found.map_err(|error| error.in_table(self.table))?.rows {
             Some(rows) => {
                 fixed.counters.push(("held_back", rows));
                 format!("{rows} rows")
@@ -263,6 +277,7 @@ impl Fixer<'_> {
         let message =
             format!("{rows} are above the source's clock, up to {top}, and are held back");
         fixed.notices.push(Notice::new(NoticeCode::HeldBack, message));
+        Ok(())
     }
 
     /// Tells of a source whose highest value is below what was exported.
@@ -297,7 +312,7 @@ impl Fixer<'_> {
     }
 
     async fn count_nulls(&self, fixed: &mut Fixed) -> Result<()> {
-        let nulls = self.highest(Effort::Cheap, None).await?.nulls;
+        let nulls = self.highest(Effort::Cheap).await?.nulls;
         match nulls {
             Some(0) => {}
             Some(nulls) => {
