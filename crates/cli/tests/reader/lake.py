@@ -47,11 +47,17 @@ class Folder:
             return None
 
     def keys(self, prefix):
+        """Every key below, with what changes when its content does."""
         base = os.path.join(self.folder, prefix)
         for folder, _, names in os.walk(base):
             for name in names:
-                path = os.path.relpath(os.path.join(folder, name), base)
-                yield path.replace(os.sep, "/")
+                path = os.path.join(folder, name)
+                try:
+                    found = os.stat(path)
+                except FileNotFoundError:
+                    continue
+                version = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+                yield os.path.relpath(path, base).replace(os.sep, "/"), version
 
     def uploads(self, _):
         return []
@@ -102,7 +108,7 @@ class Bucket:
         more = lambda page: {"continuation-token": page.findtext("NextContinuationToken")}
         for page in self.pages(settings, more):
             for found in page.iter("Contents"):
-                yield found.findtext("Key")[len(start):]
+                yield found.findtext("Key")[len(start):], found.findtext("ETag")
 
     def changed(self, key):
         request = urllib.request.Request(
@@ -130,48 +136,64 @@ def store_of(lake):
     return Folder(lake["folder"]) if "folder" in lake else Bucket(**lake)
 
 
-def document(store, table, key):
-    body = store.get(f"{table}/{key}" if table else key)
-    return None if body is None else json.loads(body)
+class Table:
+    """A table's folder at one moment. What did not change is not read again."""
 
+    known = {}
 
-def required(store, table, key):
-    found = document(store, table, key)
-    if found is None:
-        raise AssertionError(f"{table}/{key} is listed and does not exist")
-    return found
+    def __init__(self, store, lake, name, engine="pyarrow"):
+        self.store, self.name, self.engine = store, name, engine
+        self.place = json.dumps([lake, name])
+        latest = store.get(f"{name}/_tidelake/latest.json")
+        self.latest = None if latest is None else json.loads(latest)
+        # After latest.json: what that lists is there.
+        self.keys = dict(store.keys(name))
 
+    def once(self, key, what, read):
+        """What a key's content comes to, for as long as it does not change."""
+        if key not in self.keys:
+            raise AssertionError(f"{self.name}/{key} is listed and does not exist")
+        known = (self.place, key, self.keys[key], what)
+        if known not in self.known:
+            self.known[known] = read(self.store.get(f"{self.name}/{key}"))
+        return self.known[known]
 
-def live_files(store, table, latest):
-    files = []
-    if latest["checkpoint"]:
-        files += required(store, table, latest["checkpoint"])["files"]
-    for listed in latest["manifests"]:
-        manifest = required(store, table, listed["key"])
+    def document(self, key):
+        return self.once(key, "document", json.loads)
+
+    def manifest(self, listed):
+        manifest = self.document(listed["key"])
         if manifest["run_id"] != listed["run_id"]:
             raise AssertionError(f"{listed['key']} is of run {manifest['run_id']}")
-        gone = {taken["key"] for taken in manifest["taken_out"]}
-        unknown = gone - {file["key"] for file in files}
-        if unknown:
-            raise AssertionError(f"{listed['key']} takes out {unknown}, which was not there")
-        files = [file for file in files if file["key"] not in gone] + manifest["files"]
-    keys = [file["key"] for file in files]
-    if len(set(keys)) != len(keys):
-        raise AssertionError(f"a file counts twice: {sorted(keys)}")
-    return files
+        return manifest
 
+    def live_files(self):
+        if self.latest is None:
+            return []
+        files = []
+        if self.latest["checkpoint"]:
+            files += self.document(self.latest["checkpoint"])["files"]
+        for listed in self.latest["manifests"]:
+            manifest = self.manifest(listed)
+            gone = {taken["key"] for taken in manifest["taken_out"]}
+            unknown = gone - {file["key"] for file in files}
+            if unknown:
+                raise AssertionError(f"{listed['key']} takes out {unknown}, which was not there")
+            files = [file for file in files if file["key"] not in gone] + manifest["files"]
+        keys = [file["key"] for file in files]
+        if len(set(keys)) != len(keys):
+            raise AssertionError(f"a file counts twice: {sorted(keys)}")
+        return files
 
-def checked(store, table, file):
-    """The bytes of a data file, after they were compared with its manifest."""
-    name = f"{table}/{file['key']}"
-    body = store.get(name)
-    if body is None:
-        raise AssertionError(f"{name} counts and does not exist")
-    if len(body) != file["bytes"]:
-        raise AssertionError(f"{name} has {len(body)} bytes, not {file['bytes']}")
-    if hashlib.sha256(body).hexdigest() != file["sha256"]:
-        raise AssertionError(f"{name} has another checksum")
-    return body
+    def content(self, file):
+        """Names, types and rows of a data file, if it is what its manifest says."""
+        read = by_duckdb if self.engine == "duckdb" else by_pyarrow
+        summed = lambda body: (len(body), hashlib.sha256(body).hexdigest(), *read(body))
+        size, checksum, names, kinds, rows = self.once(file["key"], self.engine, summed)
+        told = (file["bytes"], file["sha256"], file["rows"])
+        if told != (size, checksum, len(rows)):
+            raise AssertionError(f"{file} is {size} bytes, {checksum}, {len(rows)} rows")
+        return names, kinds, rows
 
 
 def text(value):
@@ -196,10 +218,14 @@ def text(value):
     return repr(value)
 
 
+def texts(rows):
+    return [[text(value) for value in row] for row in rows]
+
+
 def by_pyarrow(body):
     found = parquet.ParquetFile(io.BytesIO(body)).read()
     columns = [column.to_pylist() for column in found.columns]
-    return found.schema.names, [str(kind) for kind in found.schema.types], list(zip(*columns))
+    return found.schema.names, [str(kind) for kind in found.schema.types], texts(zip(*columns))
 
 
 def by_duckdb(body):
@@ -217,74 +243,60 @@ def by_duckdb(body):
             ]
             rows = relation.project(", ".join(wanted)).fetchall()
     in_utc = lambda value, zone: value.replace(tzinfo=UTC) if zone and value else value
-    return names, kinds, [tuple(map(in_utc, row, zoned)) for row in rows]
+    return names, kinds, texts(map(in_utc, row, zoned) for row in rows)
 
 
-def rows(store, table, engine):
-    latest = document(store, table, "_tidelake/latest.json")
-    if latest is None:
+def rows(table):
+    if table.latest is None:
         return {"columns": [], "types": [], "rows": [], "manifests": [], "files": []}
-    read = by_duckdb if engine == "duckdb" else by_pyarrow
-    files = live_files(store, table, latest)
+    files = table.live_files()
     found, schema = [], None
     for file in files:
-        names, kinds, part = read(checked(store, table, file))
+        names, kinds, part = table.content(file)
         if schema not in (None, (names, kinds)):
-            raise AssertionError(f"{table}/{file['key']} has another schema: {names} {kinds}")
+            raise AssertionError(f"{file['key']} has another schema: {names} {kinds}")
         schema = (names, kinds)
-        if len(part) != file["rows"]:
-            raise AssertionError(f"{table}/{file['key']} has {len(part)} rows, not {file['rows']}")
-        found += [[text(value) for value in row] for row in part]
-    names, kinds = schema or ([], [])
-    head = next(listed for listed in latest["manifests"] if listed["run_id"] == latest["head"])
+        found += part
     found.sort(key=lambda row: [(value is not None, value or "") for value in row])
+    names, kinds = schema or ([], [])
+    listed = table.latest["manifests"]
     return {
-        "head": required(store, table, head["key"]),
+        "head": next(table.manifest(run) for run in listed if run["run_id"] == table.latest["head"]),
         "columns": names,
         "types": kinds,
         "rows": found,
-        "manifests": [listed["run_id"] for listed in latest["manifests"]],
+        "manifests": [run["run_id"] for run in listed],
         "files": [file["key"] for file in files],
     }
 
 
-def folder(store, table):
-    keys = sorted(store.keys(table))
+def folder(table):
+    keys = sorted(table.keys)
     data = [key for key in keys if key.endswith(".parquet")]
     documents = [key for key in keys if key.startswith("_tidelake/") and key.endswith(".json")]
+    for key in data:
+        table.once(key, "whole", lambda body: parquet.ParquetFile(io.BytesIO(body)).close())
     named = set()
     for key in documents:
         if key.startswith("_tidelake/runs/"):
-            named.update(file["key"] for file in required(store, table, key)["files"])
-    for key in data:
-        parquet.ParquetFile(io.BytesIO(store.get(f"{table}/{key}"))).close()
-    latest = document(store, table, "_tidelake/latest.json")
-    live = [] if latest is None else [file["key"] for file in live_files(store, table, latest)]
+            named.update(file["key"] for file in table.document(key)["files"])
+    live = [file["key"] for file in table.live_files()]
     return {
         "live": sorted(live),
         "unnamed": [key for key in data if key not in named],
         "dead": [key for key in data if key in named and key not in live],
         "others": [key for key in keys if key not in data and key not in documents],
-        "uploads": sorted(store.uploads(table)),
+        "uploads": sorted(table.store.uploads(table.name)),
     }
 
 
-def objects(store, table):
-    keys = sorted(store.keys(table))
-    checksum = lambda key: hashlib.sha256(store.get(f"{table}/{key}")).hexdigest()
-    return [[key, checksum(key), store.changed(f"{table}/{key}")] for key in keys]
-
-
 def answer(request):
-    store, table = store_of(request["lake"]), request["table"]
-    if request["ask"] == "objects":
-        return objects(store, table)
-    if request["ask"] == "document":
-        return required(store, table, request["key"])
+    lake = request["lake"]
+    table = Table(store_of(lake), lake, request["table"], request.get("engine", "pyarrow"))
     if request["ask"] == "rows":
-        return rows(store, table, request.get("engine", "pyarrow"))
+        return rows(table)
     if request["ask"] == "folder":
-        return folder(store, table)
+        return folder(table)
     raise AssertionError(f"nobody knows how to {request['ask']!r}")
 
 
