@@ -259,9 +259,9 @@ def rows(table):
         found += part
     found.sort(key=lambda row: [(value is not None, value or "") for value in row])
     names, kinds = schema or ([], [])
-    listed = table.latest["manifests"]
+    listed, head = table.latest["manifests"], table.latest["head"]
     return {
-        "head": next(table.manifest(run) for run in listed if run["run_id"] == table.latest["head"]),
+        "head": next(table.manifest(run) for run in listed if run["run_id"] == head),
         "columns": names,
         "types": kinds,
         "rows": found,
@@ -290,8 +290,19 @@ def folder(table):
     }
 
 
+def objects(store, folder):
+    keys = sorted(key for key, _ in store.keys(folder))
+    checksum = lambda key: hashlib.sha256(store.get(f"{folder}/{key}")).hexdigest()
+    return [[key, checksum(key), store.changed(f"{folder}/{key}")] for key in keys]
+
+
 def answer(request):
     lake = request["lake"]
+    if request["ask"] == "objects":
+        return objects(store_of(lake), request["table"])
+    if request["ask"] == "document":
+        key = "/".join(part for part in (request["table"], request["key"]) if part)
+        return json.loads(store_of(lake).get(key))
     table = Table(store_of(lake), lake, request["table"], request.get("engine", "pyarrow"))
     if request["ask"] == "rows":
         return rows(table)
