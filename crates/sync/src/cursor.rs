@@ -110,9 +110,10 @@ fn types(columns: &[&Column], cursor: &Cursor, table: &Table) -> Result<Vec<Curs
     }
     let first = types.first().copied();
     let alike = types.iter().all(|found| Some(found.kind) == first.map(|first| first.kind));
-    let finest = types.iter().max_by_key(|found| found.fraction_digits).copied();
-    match finest {
-        Some(finest) if alike => Ok(vec![finest]),
+    // A value of the coarsest column may still be given in a tick of that column.
+    let coarsest = types.iter().min_by_key(|found| found.fraction_digits).copied();
+    match coarsest {
+        Some(coarsest) if alike => Ok(vec![coarsest]),
         _ => Err(Error::new(
             ErrorKind::Configuration,
             format!("the columns of the fallback cursor {cursor} have different kinds"),
@@ -166,5 +167,39 @@ fn type_names(kind: Kind) -> &'static str {
         Kind::Number => "number",
         Kind::Text => "text",
         Kind::Binary => "binary",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, TimeUnit};
+    use tidelake_model::{TableKind, TableName};
+
+    use super::*;
+
+    fn column(name: &str, fraction_digits: u32) -> Column {
+        Column {
+            field: Field::new(name, DataType::Timestamp(TimeUnit::Microsecond, None), true),
+            source_type: "timestamp".into(),
+            cursor: Some(CursorType { kind: Kind::Datetime, fraction_digits }),
+            key_position: None,
+            indexed: false,
+            warning: None,
+        }
+    }
+
+    #[test]
+    fn the_coarsest_column_of_a_fallback_gives_the_tick() {
+        let table = Table {
+            name: TableName::new("shop", "orders"),
+            kind: TableKind::Table,
+            columns: vec![column("updated_at", 6), column("created_at", 0)],
+            estimated_rows: None,
+            estimated_bytes: None,
+        };
+        let cursor = Cursor::Fallback(vec!["updated_at".into(), "created_at".into()]);
+        let found = columns(&cursor, &table).unwrap();
+        let kinds = types(&found, &cursor, &table).unwrap();
+        assert_eq!(kinds, [CursorType { kind: Kind::Datetime, fraction_digits: 0 }]);
     }
 }

@@ -8,7 +8,6 @@ use tidelake_watermark::Kind;
 
 /// Digits after the second that a time column keeps.
 const MICROSECOND_DIGITS: u32 = 6;
-const NANOSECOND_DIGITS: u32 = 9;
 /// Digits of the widest decimal.
 const MOST_DIGITS: u8 = 38;
 
@@ -146,10 +145,10 @@ impl ColumnType {
         let (kind, fraction_digits) = match self {
             Self::Integer => (Kind::Integer, 0),
             Self::Date => (Kind::Date, 0),
-            Self::Time { utc, nanos } => {
-                let kind = if utc { Kind::Timestamp } else { Kind::Datetime };
-                (kind, if nanos { NANOSECOND_DIGITS } else { MICROSECOND_DIGITS })
-            }
+            // Whatever digits the column holds, CURRENT_TIMESTAMP and datetime('now')
+            // write whole seconds: a row may still get the second that is running.
+            Self::Time { utc: true, .. } => (Kind::Timestamp, 0),
+            Self::Time { utc: false, .. } => (Kind::Datetime, 0),
             Self::Decimal(_, _) | Self::Number => (Kind::Number, 0),
             Self::Text => (Kind::Text, 0),
             Self::Binary => (Kind::Binary, 0),
@@ -260,6 +259,14 @@ mod tests {
             ("DECIMAL(10", Decimal(10, 0)),
         ] {
             assert_eq!(ColumnType::of(declaration), wanted, "{declaration}");
+        }
+    }
+
+    #[test]
+    fn a_second_is_the_tick_of_times() {
+        for declaration in ["DATETIME", "TIMESTAMP(6)", "DATETIME(9)", "TIMESTAMPTZ"] {
+            let cursor = ColumnType::of(declaration).cursor().unwrap();
+            assert_eq!(cursor.fraction_digits, 0, "{declaration}");
         }
     }
 

@@ -72,20 +72,20 @@ impl Fixture {
             Form::Microseconds => {
                 return Stored::Integer(i64::try_from(nanos / 1_000).unwrap());
             }
-            Form::Any => match self.written.fetch_add(1, Ordering::Relaxed) % 5 {
-                0 => iso,
-                1 => iso.replace('T', " "),
-                2 => format!("{iso}Z"),
-                3 => {
-                    let hour = 3_600_000_000_000;
-                    format!("{}+11:00", Value::Datetime(nanos + 11 * hour))
+            Form::Any => {
+                let moved = |hours: i128| {
+                    let text = Value::Datetime(nanos + hours * 3_600_000_000_000).to_string();
+                    // SQLite's years have four digits, in whatever zone.
+                    (text.find('-') == Some(4)).then_some(text)
+                };
+                match (self.written.fetch_add(1, Ordering::Relaxed) % 5, moved(11), moved(-12)) {
+                    (1, _, _) => iso.replace('T', " "),
+                    (2, _, _) => format!("{iso}Z"),
+                    (3, Some(moved), _) => format!("{moved}+11:00"),
+                    (4, _, Some(moved)) => format!("{}-1200", moved.replace('T', " ")),
+                    _ => iso,
                 }
-                _ => {
-                    let hour = 3_600_000_000_000;
-                    let moved = Value::Datetime(nanos - 12 * hour).to_string();
-                    format!("{}-1200", moved.replace('T', " "))
-                }
-            },
+            }
         })
     }
 
