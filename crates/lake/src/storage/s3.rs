@@ -18,6 +18,7 @@ use object_store::{
 use tidelake_model::{
     Error, ErrorKind, Result, RunId, Secret, StagedObject, UploadPart, UploadRef,
 };
+use url::Url;
 
 use super::{PartPlace, Storage, Version, completed_earlier};
 
@@ -51,10 +52,32 @@ pub fn s3_directory(directory: &str) -> Result<(String, String)> {
     Ok((bucket.to_owned(), prefix.trim_matches('/').to_owned()))
 }
 
+/// The address of a store, checked: the client takes what it is given and panics
+/// at its first request. A message does not repeat the text, which may hold a
+/// password.
+fn endpoint(text: &str) -> Result<String> {
+    let wrong = |why: &str| {
+        Error::new(ErrorKind::Configuration, format!("the endpoint_url {why}"))
+            .with_hint("write it as https://host or http://host:port")
+    };
+    let url = Url::parse(text.trim()).map_err(|error| wrong(&format!("is no URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("begins with neither https:// nor http://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("holds a user or a password; give the keys in their own fields"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("goes on behind the path"));
+    }
+    Ok(url.into())
+}
+
 /// A storage in an S3 bucket. Nothing is sent yet.
 pub fn s3(settings: S3Settings) -> Result<Arc<S3Storage>> {
     let prefix = settings.prefix.trim_matches('/').to_owned();
-    let insecure = settings.endpoint.as_deref().is_some_and(|url| url.starts_with("http://"));
+    let endpoint = settings.endpoint.as_deref().map(endpoint).transpose()?;
+    let insecure = endpoint.as_deref().is_some_and(|url| url.starts_with("http://"));
     let client = ClientOptions::new()
         .with_allow_http(insecure)
         .with_connect_timeout(Duration::from_secs(10))
@@ -76,7 +99,7 @@ pub fn s3(settings: S3Settings) -> Result<Arc<S3Storage>> {
         .with_conditional_put(S3ConditionalPut::ETagMatch)
         .with_client_options(client)
         .with_retry(retry);
-    if let Some(endpoint) = &settings.endpoint {
+    if let Some(endpoint) = &endpoint {
         builder = builder.with_endpoint(endpoint.trim_end_matches('/'));
     }
     if let Some(key) = &settings.access_key_id {
@@ -379,6 +402,33 @@ mod tests {
         assert_eq!(s3_directory("s3://b").unwrap(), ("b".to_owned(), String::new()));
         for wrong in ["b/a", "s3://", "s3:///a", "gs://b"] {
             assert_eq!(s3_directory(wrong).unwrap_err().kind(), ErrorKind::Configuration);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_is_no_address_is_refused_before_it_is_used() {
+        for (right, address) in [
+            ("http://127.0.0.1:9000/", "http://127.0.0.1:9000/"),
+            ("HTTPS://Store.example", "https://store.example/"),
+            ("http://[::1]:1/a b", "http://[::1]:1/a%20b"),
+        ] {
+            assert_eq!(endpoint(right).unwrap(), address);
+        }
+        for wrong in [
+            "",
+            "localhost",
+            "localhost:9000",
+            "127.0.0.1:9000",
+            "ftp://store",
+            "http://",
+            "http://a b/",
+            "http://store:99999",
+            "http://user:secret@store",
+            "http://store/?x=1",
+        ] {
+            let error = endpoint(wrong).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Configuration, "{wrong}");
+            assert!(!error.message().contains("secret") && error.hint().is_some());
         }
     }
 
