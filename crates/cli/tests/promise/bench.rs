@@ -121,9 +121,26 @@ impl Bench {
         serde_json::from_str(&answer.stdout).unwrap()
     }
 
+    /// Returns when no day ends within the next minute, in any of the zones and
+    /// lags that the tests use.
+    pub(crate) fn wait_for_a_quiet_day(&self) {
+        let near = "SELECT now()::time > time '23:59' OR (now() - interval '1 h')::time > time '23:59'";
+        while self.database.value(near) == "t" {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        }
+    }
+
     /// What counts in a table's folder, `schema/table`.
     pub(crate) fn look(&self, folder: &str) -> Rows {
         self.reader.rows(&self.lake, folder).unwrap_or_else(|error| panic!("{folder}: {error}"))
+    }
+
+    /// The files of the newest manifest, as it describes them.
+    pub(crate) fn look_at_files(&self, folder: &str) -> Vec<Value> {
+        let latest = self.reader.document(&self.lake, folder, "_tidelake/latest.json");
+        let newest = latest["manifests"].as_array().unwrap().last().unwrap()["key"].clone();
+        let manifest = self.reader.document(&self.lake, folder, newest.as_str().unwrap());
+        manifest["files"].as_array().unwrap().clone()
     }
 
     /// The lake holds exactly the rows of the source that the condition picks,

