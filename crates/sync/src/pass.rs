@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use tidelake_connector::{Slices, SplitRequest};
 use tidelake_lake::UploadRecorder;
 use tidelake_model::{
@@ -59,7 +60,7 @@ impl TableWork<'_> {
         counters: Vec<(&'static str, u64)>,
         release: bool,
     ) -> Result<()> {
-        self.check_schema(&window)?;
+        self.keep_schema(&window)?;
         self.note_all(notices);
         self.count_all(counters);
         let text = describe(&window);
@@ -92,9 +93,6 @@ impl TableWork<'_> {
             self.report.counters.insert(name.clone(), *count);
         }
         let is_full = self.selected.cursor.is_none();
-        if written.rows == 0 && !is_full {
-            return self.nothing(run_id, Some(window), progress, false, release).await;
-        }
         self.report.rows = self.report.rows.saturating_add(written.rows);
         let replacement = match self.take_out(&window, &readers).await {
             Ok(replacement) => replacement,
@@ -103,6 +101,11 @@ impl TableWork<'_> {
                 return Err(error);
             }
         };
+        // Rows that the source no longer has leave the lake, also where nothing
+        // is left of the range that was read again.
+        if written.rows == 0 && !is_full && replacement.is_empty() {
+            return self.nothing(run_id, Some(window), progress, false, release).await;
+        }
         self.fault(Step::Staged).await?;
         let staged: Vec<_> = written
             .files
@@ -119,8 +122,9 @@ impl TableWork<'_> {
     }
 
     /// A table whose columns changed cannot be added to: every file of a
-    /// generation has the same schema.
-    fn check_schema(&self, window: &WindowRecord) -> Result<()> {
+    /// generation has the same schema. Columns stay in the order of the lake, and
+    /// one that could be NULL there may still be, since its rows are kept.
+    fn keep_schema(&mut self, window: &WindowRecord) -> Result<()> {
         let (Some(head), false) = (&self.head, window.replaces) else { return Ok(()) };
         let now = self.selected.table.schema();
         let types = |schema: &arrow::datatypes::Schema, name: &str| {
@@ -143,6 +147,13 @@ impl TableWork<'_> {
                     "reset the watermark (tidelake watermarks reset), so that the next sync \
                      exports the table anew with its present columns",
                 ));
+            }
+        }
+        let columns = &mut self.selected.table.columns;
+        columns.sort_by_key(|column| head.schema.index_of(column.name()).ok());
+        for column in columns {
+            if head.schema.field_with_name(column.name()).is_ok_and(Field::is_nullable) {
+                column.field.set_nullable(true);
             }
         }
         Ok(())
