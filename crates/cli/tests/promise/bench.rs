@@ -124,7 +124,8 @@ impl Bench {
     /// Returns when no day ends within the next minute, in any of the zones and
     /// lags that the tests use.
     pub(crate) fn wait_for_a_quiet_day(&self) {
-        let near = "SELECT now()::time > time '23:59' OR (now() - interval '1 h')::time > time '23:59'";
+        let near =
+            "SELECT now()::time > time '23:59' OR (now() - interval '1 h')::time > time '23:59'";
         while self.database.value(near) == "t" {
             std::thread::sleep(std::time::Duration::from_secs(1));
         }

@@ -110,7 +110,9 @@ fn rows_without_a_value_come_with_every_run() {
     );
     step(&bench, 3, "true");
     step(&bench, 2, "true");
-    bench.database.run("UPDATE events SET at = now() - interval '1 ms' WHERE id = 101; SELECT pg_sleep(0.01)");
+    bench.database.run(
+        "UPDATE events SET at = now() - interval '1 ms' WHERE id = 101; SELECT pg_sleep(0.01)",
+    );
     step(&bench, 2, "true");
 }
 
@@ -147,7 +149,9 @@ fn only_rows_without_a_value() {
     bench.create(BY_TIME);
     step(&bench, 2, "true");
     step(&bench, 0, "true");
-    bench.database.run("INSERT INTO events VALUES (1, now() - interval '1 ms', ''); SELECT pg_sleep(0.01)");
+    bench
+        .database
+        .run("INSERT INTO events VALUES (1, now() - interval '1 ms', ''); SELECT pg_sleep(0.01)");
     step(&bench, 1, "true");
 }
 
@@ -183,12 +187,18 @@ fn pairs_tell_ties_apart() {
     ) else {
         return;
     };
-    bench.create("--incremental-table public.events:updated_at,id:datetime,integer --inflight-fence off");
+    bench.create(
+        "--incremental-table public.events:updated_at,id:datetime,integer --inflight-fence off",
+    );
     step(&bench, 60, "true");
     // The same second, a higher number.
-    bench.database.run("INSERT INTO events SELECT i, '2026-01-02' FROM generate_series(61, 70) AS i");
+    bench
+        .database
+        .run("INSERT INTO events SELECT i, '2026-01-02' FROM generate_series(61, 70) AS i");
     step(&bench, 10, "true");
-    bench.database.run("INSERT INTO events SELECT i, '2026-01-03' FROM generate_series(1001, 1003) AS i");
+    bench
+        .database
+        .run("INSERT INTO events SELECT i, '2026-01-03' FROM generate_series(1001, 1003) AS i");
     step(&bench, 3, "true");
     step(&bench, 0, "true");
     // A typo in 2999 is held back and moves nothing.
@@ -230,7 +240,9 @@ fn a_start_leaves_older_rows_out() {
     ) else {
         return;
     };
-    bench.create("--incremental-table public.events:at:datetime@2024-01-01T12:00:00 --inflight-fence off");
+    bench.create(
+        "--incremental-table public.events:at:datetime@2024-01-01T12:00:00 --inflight-fence off",
+    );
     step(&bench, 13, "at > '2024-01-01 12:00'");
     step(&bench, 0, "at > '2024-01-01 12:00'");
     bench.create("--incremental-table public.events:id:integer@10 --sync-id ids --sub-path ids");
@@ -270,7 +282,9 @@ fn numbers() {
     bench.create("--incremental-table public.events:n:number");
     step(&bench, 102, "true");
     step(&bench, 0, "true");
-    bench.database.run("INSERT INTO events VALUES (2000, 10.00002), (2001, 123456789012345678901234567890.12345)");
+    bench.database.run(
+        "INSERT INTO events VALUES (2000, 10.00002), (2001, 123456789012345678901234567890.12345)",
+    );
     step(&bench, 2, "true");
     bench.database.run("INSERT INTO events VALUES (2002, 123456789012345678901234567890.12346)");
     step(&bench, 1, "true");

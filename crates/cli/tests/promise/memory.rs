@@ -1,4 +1,7 @@
 //! Memory has a limit, however many rows a table has and however long they are.
+//! They take their time: a further pass over the tests leaves this module out.
+
+#![allow(clippy::print_stdout)]
 
 use std::time::Instant;
 
@@ -44,7 +47,11 @@ fn six_million_narrow_rows() {
     let (report, highest) = watched(&bench, &[]);
     assert_eq!(report.rows("narrow"), 6_000_000);
     assert!(highest < LIMIT, "{} MiB", highest >> 10);
-    let rows: u64 = bench.look_at_files("public/narrow").iter().map(|file| file["rows"].as_u64().unwrap()).sum();
+    let rows: u64 = bench
+        .look_at_files("public/narrow")
+        .iter()
+        .map(|file| file["rows"].as_u64().unwrap())
+        .sum();
     assert_eq!(rows, 6_000_000);
 }
 

@@ -67,7 +67,9 @@ fn odd_names_of_schemas_tables_columns_and_cursors() {
     for schema in schemas {
         for table in TABLES.iter().copied().chain([long.as_str()]) {
             let name = format!("{}.{}", quoted(schema), quoted(table));
-            bench.database.run(&format!("INSERT INTO {name} VALUES (1000, 1000, 1000, 1000, 'new')"));
+            bench
+                .database
+                .run(&format!("INSERT INTO {name} VALUES (1000, 1000, 1000, 1000, 'new')"));
         }
     }
     let second = bench.sync();

@@ -177,7 +177,8 @@ fn no_secret_in_anything_that_was_said_or_written() {
         });
         code
     };
-    let published = "--publish-target warehouse --publish-method internal --publish-schema-pattern pub";
+    let published =
+        "--publish-target warehouse --publish-method internal --publish-schema-pattern pub";
     let by_time = "--incremental-table public.orders:at:datetime";
     for state in ["state", "server_state"] {
         let lxdb = format!("--lxdb-auth-id {state}");
@@ -214,7 +215,8 @@ fn no_secret_in_anything_that_was_said_or_written() {
     traces.hear("the state store's rows", dump(&bench.database));
     let manifest = bench.look("server_state/public/orders").head.unwrap();
     traces.hear("a manifest in the bucket", manifest.to_string());
-    let statements = traces.0.iter().any(|(_, text)| String::from_utf8_lossy(text).contains("COPY (SELECT"));
+    let statements =
+        traces.0.iter().any(|(_, text)| String::from_utf8_lossy(text).contains("COPY (SELECT"));
     assert!(statements, "statements are told at DEBUG");
     traces.check();
     warehouse.run(&format!("DROP OWNED BY {user} CASCADE"));
@@ -226,7 +228,8 @@ fn failures(bench: &mut Bench, user: &str, run: &mut impl FnMut(&Bench, &str, &s
     let mut fails = |bench: &Bench, what: &str, line: &str| {
         assert_ne!(run(bench, what, line), 0, "{what}: {line}");
     };
-    let (source, bucket) = (bench.credentials["source"].clone(), bench.credentials["bucket"].clone());
+    let (source, bucket) =
+        (bench.credentials["source"].clone(), bench.credentials["bucket"].clone());
     let lxdb = "--lxdb-auth-id state";
     let wrong_sources = [
         ("wrong password", with(&source, "password", json!(format!("{PASSWORD}!")))),
@@ -256,7 +259,8 @@ fn failures(bench: &mut Bench, user: &str, run: &mut impl FnMut(&Bench, &str, &s
     ];
     for (what, credential) in wrong_buckets {
         bench.credential("bucket", credential);
-        let create = "config create --source-db-auth-id source --target-storage-id bucket --sync-id other";
+        let create =
+            "config create --source-db-auth-id source --target-storage-id bucket --sync-id other";
         fails(bench, what, &format!("{create} {lxdb}"));
         fails(bench, what, &format!("sync {lxdb} --sync-id s3"));
     }
@@ -264,7 +268,15 @@ fn failures(bench: &mut Bench, user: &str, run: &mut impl FnMut(&Bench, &str, &s
     // Something that fails while it reads, while it publishes, and that dies.
     bench.database.run("INSERT INTO orders VALUES (100, now() - interval '1 s', 'new')");
     let mut command = bench.desk.command();
-    command.args(["sync", "-a", "credentials.json", "--lxdb-auth-id", "state", "--sync-id", "file"]);
+    command.args([
+        "sync",
+        "-a",
+        "credentials.json",
+        "--lxdb-auth-id",
+        "state",
+        "--sync-id",
+        "file",
+    ]);
     command.args(["--log-dir", "logs", "--log-level", "DEBUG"]);
     let output = command.env("TIDELAKE_FAULT", "completed").output().unwrap();
     assert!(!output.status.success());
