@@ -93,7 +93,10 @@ impl Fixer<'_> {
             return Ok(fixed);
         };
         let high = match self.cursor.ceiling {
-            Ceiling::Clock => Position::from(self.clock_high(instant, &clock)?),
+            Ceiling::Clock => {
+                self.clock_behind(progress, &clock, &mut fixed.notices)?;
+                Position::from(self.clock_high(instant, &clock)?)
+            }
             Ceiling::Observed => {
                 let cap = if is_time { Some(self.clock_high(instant, &clock)?) } else { None };
                 if is_time {
@@ -237,12 +240,31 @@ impl Fixer<'_> {
 
     /// No row has a value: nothing is read, and rows without one wait with it.
     fn nothing(&self, mut fixed: Fixed, highest: &Highest) -> Fixed {
-        if let Some(nulls) = highest.nulls.filter(|nulls| *nulls > 0) {
-            fixed.counters.push(("null_cursors", nulls));
-            let message = format!("{nulls} rows have no value in {}", self.cursor.settings.cursor);
-            fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
+        if self.cursor.nullable {
+            self.tell_nulls(highest.nulls, &mut fixed);
         }
         fixed
+    }
+
+    /// Tells of a clock that shows less than the watermark, below which new rows
+    /// are not read: it was set back, its zone changed or has just left the
+    /// summer, or a user set the watermark ahead.
+    fn clock_behind(
+        &self,
+        progress: &Progress,
+        clock: &ClockReading,
+        notices: &mut Vec<Notice>,
+    ) -> Result<()> {
+        let Some(watermark) = &progress.watermark else { return Ok(()) };
+        let now = self.clock_high(clock.now, clock)?;
+        if matches!(now.compare(watermark.first()), Ok(Ordering::Less)) {
+            let message = format!(
+                "the source's clock shows {now}, which is below the watermark {watermark}: new \
+                 rows with lower stamps may not be read; was the clock or its time zone changed?"
+            );
+            notices.push(Notice::new(NoticeCode::SourceBehindWatermark, message));
+        }
+        Ok(())
     }
 
     /// Tells of rows above the source's clock, which wait.
@@ -313,23 +335,23 @@ impl Fixer<'_> {
 
     async fn count_nulls(&self, fixed: &mut Fixed) -> Result<()> {
         let nulls = self.highest(Effort::Cheap).await?.nulls;
-        match nulls {
-            Some(0) => {}
+        self.tell_nulls(nulls, fixed);
+        Ok(())
+    }
+
+    fn tell_nulls(&self, nulls: Option<u64>, fixed: &mut Fixed) {
+        let cursor = &self.cursor.settings.cursor;
+        let message = match nulls {
+            Some(0) => return,
             Some(nulls) => {
                 fixed.counters.push(("null_cursors", nulls));
-                let message =
-                    format!("{nulls} rows have no value in {}", self.cursor.settings.cursor);
-                fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
+                format!("{nulls} rows have no value in {cursor}")
             }
-            None => {
-                let message = format!(
-                    "rows without a value in {} were not counted, since no index gives them",
-                    self.cursor.settings.cursor
-                );
-                fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
-            }
-        }
-        Ok(())
+            None => format!(
+                "rows without a value in {cursor} were not counted, since no index gives them"
+            ),
+        };
+        fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
     }
 }
 

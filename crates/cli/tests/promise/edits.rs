@@ -157,6 +157,19 @@ fn a_higher_edit_skips() {
 }
 
 #[test]
+fn a_higher_edit_above_the_clock_is_told_of() {
+    let Some(bench) = three_files(BY_TIME) else { return };
+    let quiet = bench.sync();
+    assert!(!quiet.notices("events").contains("the source's clock"), "{quiet:?}");
+    change(&bench, "set", "2999-01-01");
+    let report = bench.sync();
+    let told = report.notices("events");
+    assert!(told.contains("source_behind_watermark") && told.contains("2999-01-01"), "{told}");
+    change(&bench, "undo", "");
+    each_once(&bench);
+}
+
+#[test]
 fn an_undo_puts_back_what_was() {
     let Some(bench) = three_files(BY_TIME) else { return };
     let before = bench.progress("events")["progress"].clone();
