@@ -105,11 +105,7 @@ impl TableLake {
     /// Takes the folder unless it is somebody else's.
     pub async fn claim(&self, owner: &Owner) -> Result<Claim> {
         for _ in 0..2 {
-            if let Some(found) = self.owner().await? {
-                let ours =
-                    Owner { format_version: owner.format_version, ..found.clone() } == *owner;
-                return Ok(if ours { Claim::Ours } else { Claim::Other(found) });
-            }
+            // Before any look, so that what a claim that died midway left is tidied up.
             let bytes = documents::print(owner)?;
             match self.storage.put_new(&self.key(&layout::owner_key()), bytes).await {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -117,6 +113,11 @@ impl TableLake {
                     put.map_err(|error| self.name(error))?;
                     return Ok(Claim::Ours);
                 }
+            }
+            if let Some(found) = self.owner().await? {
+                let ours =
+                    Owner { format_version: owner.format_version, ..found.clone() } == *owner;
+                return Ok(if ours { Claim::Ours } else { Claim::Other(found) });
             }
         }
         Err(self.name(Error::new(ErrorKind::Conflict, "the folder's owner changes all the time")))
