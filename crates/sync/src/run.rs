@@ -228,7 +228,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
             format!("the Common Data Model files were not written: {}", error.chain()),
         ));
     }
-    let status = status_of(&reports);
+    let status = status_of(&reports, context.request.cancel.is_cancelled());
     let error = reports.iter().find_map(|report| report.error.as_ref());
     app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;
     app.faults.after(Step::Finished, None).await?;
@@ -409,13 +409,15 @@ pub(crate) fn degree_of(
     }
 }
 
-fn status_of(reports: &[TableReport]) -> RunStatus {
+/// `stopped` tells that the user interrupted: tables may not even have been begun.
+fn status_of(reports: &[TableReport], stopped: bool) -> RunStatus {
     let is_done = |report: &&TableReport| {
         report.error.is_none()
             && matches!(report.status, Some(TableRunStatus::Completed | TableRunStatus::Committed))
     };
     let done = reports.iter().filter(is_done).count();
-    let interrupted = reports.iter().any(|report| report.status == Some(TableRunStatus::Cancelled));
+    let interrupted =
+        stopped || reports.iter().any(|report| report.status == Some(TableRunStatus::Cancelled));
     if done == reports.len() {
         RunStatus::Completed
     } else if interrupted {
