@@ -25,14 +25,19 @@ pub struct Edited {
     pub notices: Vec<Notice>,
 }
 
-/// The watermarks that a filter names, by key.
+/// The watermarks that a filter names, by key. A table may be named without its
+/// schema.
 pub async fn list(app: &Application, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>> {
-    app.state.watermarks(filter).await
+    let found = app.state.watermarks(filter).await?;
+    let Some(name) = filter.table.as_ref().filter(|_| found.is_empty()) else { return Ok(found) };
+    let mut all = app.state.watermarks(&WatermarkFilter { table: None, ..filter.clone() }).await?;
+    all.retain(|record| record.key.table.as_ref().is_some_and(|table| table.table == *name));
+    Ok(all)
 }
 
 /// The one watermark that a filter names.
 pub async fn get(app: &Application, filter: &WatermarkFilter) -> Result<WatermarkRecord> {
-    let mut found = app.state.watermarks(filter).await?;
+    let mut found = list(app, filter).await?;
     match (found.pop(), found.len()) {
         (Some(only), 0) => Ok(only),
         (None, _) => Err(Error::new(ErrorKind::NotFound, "there is no such watermark")
