@@ -1,6 +1,7 @@
 //! A database of its own on the test server, for one test.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -103,7 +104,12 @@ impl Drop for Database {
             let _ =
                 self.first.try_run(&format!("ROLLBACK PREPARED '{}'", row[0].as_ref().unwrap()));
         }
-        let _ = admin.try_run(&format!("DROP DATABASE {} WITH (FORCE)", quoted(&self.name)));
+        // Not waited for: the server may first wait for somebody else's backend
+        // that is stuck in a write to a client which was stopped.
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", quoted(&self.name));
+        let _ = RUNTIME.block_on(async {
+            tokio::time::timeout(Duration::from_millis(500), admin.0.batch_execute(&drop)).await
+        });
     }
 }
 

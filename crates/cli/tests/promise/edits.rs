@@ -269,6 +269,35 @@ fn edits_of_numbers_and_pairs() {
 }
 
 #[test]
+fn a_table_may_be_named_without_its_schema() {
+    let Some(bench) = three_files(BY_TIME) else { return };
+    bench.database.run(
+        "CREATE SCHEMA other; CREATE TABLE other.events (id bigint PRIMARY KEY);
+         CREATE TABLE other.orders (id bigint PRIMARY KEY)",
+    );
+    bench.create(
+        "--source-schema-name other --incremental-table other.events:id:integer \
+         --incremental-table other.orders:id:integer --sync-id other --sub-path other",
+    );
+    bench.sync_as("--sync-id other");
+    change(&bench, "get", "--table events");
+    change(&bench, "set", "2026-02-15 --table events");
+    each_once(&bench);
+    let get = |options: &str| {
+        let line = "watermarks get -a credentials.json --lxdb-auth-id state --table";
+        bench.desk.run(&format!("{line} {options}"))
+    };
+    assert_eq!(get("orders").code, 0, "{}", get("orders").transcript());
+    let several = get("events");
+    assert_ne!(several.code, 0, "two are meant");
+    for name in ["public.events", "other.events"] {
+        assert!(several.stderr.contains(name), "{}", several.transcript());
+    }
+    assert_eq!(get("other.events").code, 0);
+    assert_eq!(get("Events").code, 2, "{}", get("Events").transcript());
+}
+
+#[test]
 fn an_edit_waits_for_a_version_and_is_written_down() {
     let Some(bench) = three_files(BY_TIME) else { return };
     let version = bench.progress("events")["version"].as_u64().unwrap();

@@ -27,6 +27,17 @@ fn typed(name: &str) -> String {
 #[test]
 fn odd_names_of_schemas_tables_columns_and_cursors() {
     let Some(bench) = Bench::new("") else { return };
+    odd_names(&bench, ["--output-dir", "lake"]);
+}
+
+#[test]
+fn odd_names_as_keys_of_a_bucket() {
+    let Some(mut bench) = Bench::new("") else { return };
+    let Some(()) = bench.use_bucket("bucket") else { return };
+    odd_names(&bench, ["--target-storage-id", "bucket"]);
+}
+
+fn odd_names(bench: &Bench, target: [&str; 2]) {
     let long = "n".repeat(63);
     let schemas = ["My \"Schema\".1:x", "public", long.as_str()];
     let mut arguments = vec![];
@@ -58,12 +69,12 @@ fn odd_names_of_schemas_tables_columns_and_cursors() {
     }
     let mut command = bench.desk.command();
     command.args(["config", "create", "-a", "credentials.json", "--lxdb-auth-id", "state"]);
-    command.args(["--source-db-auth-id", "source", "--output-dir", "lake", "--sync-id", "s"]);
+    command.args(["--source-db-auth-id", "source", "--sync-id", "s"]).args(target);
     command.args(["--sub-path", "Odd path/é=1/x y"]).args(&arguments);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let first = bench.sync();
-    all_there(&bench, &first, &schemas, &long);
+    all_there(bench, &first, &schemas, &long);
     for schema in schemas {
         for table in TABLES.iter().copied().chain([long.as_str()]) {
             let name = format!("{}.{}", quoted(schema), quoted(table));
@@ -73,7 +84,7 @@ fn odd_names_of_schemas_tables_columns_and_cursors() {
         }
     }
     let second = bench.sync();
-    all_there(&bench, &second, &schemas, &long);
+    all_there(bench, &second, &schemas, &long);
     for table in second.json["tables"].as_array().unwrap() {
         let wanted = if table["mode"] == "full" { 13 } else { 1 };
         assert_eq!(table["rows"], wanted, "{table}");
@@ -86,7 +97,8 @@ fn all_there(bench: &Bench, report: &Report, schemas: &[&str], long: &str) {
     let mut folders = vec![];
     for table in tables {
         let location = table["location"].as_str().unwrap();
-        let (_, folder) = location.split_once("/lake/").unwrap();
+        let base = if location.starts_with("s3:") { bench.prefix.as_str() } else { "lake" };
+        let (_, folder) = location.split_once(&format!("/{base}/")).unwrap();
         assert!(folder.starts_with("Odd path/é=1/x y/"), "{folder}");
         let (schema, name) = (&table["table"]["schema"], &table["table"]["table"]);
         bench.same_in(folder, schema.as_str().unwrap(), name.as_str().unwrap(), "true");
