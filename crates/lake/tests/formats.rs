@@ -177,7 +177,7 @@ async fn documents_of_format_version_1_are_read() {
 #[test]
 fn documents_fit_their_schemas() {
     let manifests = jsonschema::validator_for(&manifest_schema()).unwrap();
-    let latests = jsonschema::validator_for(&latest_schema()).unwrap();
+    let newest = jsonschema::validator_for(&latest_schema()).unwrap();
     for document in [full_manifest(), manifest(run(1), 0, Vec::new())] {
         let document = serde_json::to_value(document).unwrap();
         let errors: Vec<_> =
@@ -185,7 +185,7 @@ fn documents_fit_their_schemas() {
         assert!(errors.is_empty(), "{errors:?}");
     }
     let mut latest = serde_json::to_value(full_latest()).unwrap();
-    assert!(latests.is_valid(&latest));
+    assert!(newest.is_valid(&latest));
     latest["head"] = "not a run".into();
-    assert!(!latests.is_valid(&latest));
+    assert!(!newest.is_valid(&latest));
 }
