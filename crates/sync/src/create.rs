@@ -7,12 +7,13 @@ use tidelake_model::{
     Result, Strategy, SyncConfig, Table, TableName,
 };
 use tidelake_state::WatermarkSettings;
-use tidelake_watermark::{Cursor, Kind, Position, Progress};
+use tidelake_watermark::{Ceiling, Cursor, Kind, Position, Progress};
 
 use crate::application::Application;
 use crate::columns::column_notices;
 use crate::cursor::{TableCursor, check_types};
 use crate::incremental::IncrementalRequest;
+use crate::publish::check_places;
 use crate::run::{connect_publisher, connect_source};
 use crate::tables::{catalogue, no_such_table};
 use crate::window::{check_zone, parse_amount, parse_lookback};
@@ -73,6 +74,7 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
         config.incremental.push(resolved);
     }
     check_strategies(&config, &tables, publisher.as_deref())?;
+    check_places(&config, tables.iter().map(|table| &table.name))?;
     for table in &tables {
         let of_columns = column_notices(&table.columns).into_iter();
         notices.extend(
@@ -253,6 +255,17 @@ fn check_table(
         )
         .in_table(name));
     }
+    if config.safety_lag > 0 && cursor.ceiling == Ceiling::Observed {
+        return Err(wrong(
+            format!(
+                "a safety lag of {} seconds means nothing for the cursor {}, which is read up to \
+                 its highest value",
+                config.safety_lag, settings.cursor
+            ),
+            "leave --incremental-safety-lag out, or choose a cursor of one time column",
+        )
+        .in_table(name));
+    }
     if config.safety_gap.is_some() && !matches!(kind, Kind::Integer | Kind::Number) {
         return Err(wrong(
             format!("a safety gap means nothing for a cursor of kind {kind}"),
@@ -288,6 +301,15 @@ fn check_table(
         )
         .with_hint("set --inflight-fence to auto or off")
         .in_table(name));
+    }
+    if !rewrites && config.publish.as_ref().is_some_and(|publish| publish.primary_keys) {
+        notices.push(Notice::new(
+            NoticeCode::Setting,
+            format!(
+                "{name}: a row that changes is appended again, which the target's primary key \
+                 refuses; leave --pk-constraints out unless rows never change"
+            ),
+        ));
     }
     if !cursor.indexed {
         notices.push(Notice::new(
