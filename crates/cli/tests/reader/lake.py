@@ -24,6 +24,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -78,7 +79,7 @@ class Bucket:
         self.base = f"{endpoint}/{bucket}"
         self.prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
 
-    def fetch(self, url):
+    def fetch(self, url, attempts=10):
         try:
             request = urllib.request.Request(url, headers=self.ASKS)
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -86,6 +87,10 @@ class Bucket:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
+            # The emulator stumbles over objects that go while it lists the bucket.
+            if error.code == 500 and attempts > 1:
+                time.sleep(0.05)
+                return self.fetch(url, attempts - 1)
             raise
 
     def get(self, key):
