@@ -23,7 +23,7 @@ impl Output {
         text: impl FnOnce(&Terminal) -> String,
     ) -> Result<()> {
         let text = match self.form {
-            OutputForm::Table => text(&self.terminal),
+            OutputForm::Table => harmless(&text(&self.terminal)),
             OutputForm::Json => {
                 let mut json = serde_json::to_string_pretty(value).map_err(|error| {
                     Error::new(ErrorKind::Internal, "the result cannot be written as JSON")
@@ -43,6 +43,20 @@ impl Output {
             self.terminal.talk(&format!("note: {}\n", notice.message));
         }
     }
+}
+
+/// Names come from a database, where anybody may have put what a terminal takes
+/// for a command.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() && character != '\n' {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 /// A table without lines, legible everywhere. Columns whose header begins with
@@ -182,6 +196,11 @@ pub(crate) fn or_dash<T: ToString>(value: Option<T>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_no_command_for_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[31m\u{7}ü\tb\nc"), "a\\u{1b}[31m\\u{7}ü\\tb\nc");
+    }
 
     #[test]
     fn numbers_are_easy_to_read() {

@@ -182,3 +182,26 @@ async fn rows_are_published_into_tables() {
     assert_eq!(row.get::<_, i64>(0), 501);
     database.remove().await;
 }
+
+#[tokio::test]
+async fn two_tables_never_share_a_place_in_the_target() {
+    let Some(database) = Database::make().await else { return };
+    let desk = desk_for(&database, json!({}));
+    let client = database.client().await;
+    let tables =
+        "CREATE SCHEMA a; CREATE SCHEMA b; CREATE TABLE a.t (id int); CREATE TABLE b.t (id int)";
+    client.batch_execute(tables).await.unwrap();
+    let create = "config create -a credentials.json --source-db-auth-id shop --source-schema-name a,b --sync-id one \
+                  --output-dir lake --publish-target shop --publish-method internal \
+                  --publish-schema-pattern all";
+    let refused = desk.run(create);
+    assert_eq!(refused.code, 2, "{}", refused.transcript());
+    assert!(
+        refused.stderr.contains("a.t and b.t would both be published to all.t"),
+        "{}",
+        refused.transcript()
+    );
+    let created = desk.run(&format!("{create} --publish-table-pattern {{schema}}_{{table}}"));
+    assert_eq!(created.code, 0, "{}", created.transcript());
+    database.remove().await;
+}

@@ -54,6 +54,30 @@ fn starts_anew(manifest: &Manifest) -> bool {
     })
 }
 
+/// Refuses patterns that give two tables one place: each would replace the other.
+pub(crate) fn check_places<'a>(
+    sync: &SyncConfig,
+    tables: impl Iterator<Item = &'a TableName>,
+) -> Result<()> {
+    let Some(settings) = &sync.publish else { return Ok(()) };
+    let mut places = std::collections::BTreeMap::new();
+    for table in tables {
+        let TargetTable { schema, table: name } = target_table(sync, settings, table, "");
+        let place = format!("{schema}.{name}");
+        if let Some(other) = places.insert((schema, name), table) {
+            return Err(Error::new(
+                ErrorKind::Configuration,
+                format!("{other} and {table} would both be published to {place}"),
+            )
+            .with_hint(
+                "let --publish-schema-pattern or --publish-table-pattern tell them apart, for \
+                 example with {schema}_{table}",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The name of a table in the target.
 pub(crate) fn target_table(
     sync: &SyncConfig,

@@ -211,6 +211,7 @@ impl TableWork<'_> {
             self.report.status = Some(TableRunStatus::Committed);
             return Ok(true);
         }
+        let was_exported = unfinished.status == TableRunStatus::Committed;
         self.record = Arc::new(Mutex::new(unfinished));
         self.finish_commit(&pending, false).await?;
         let manifest = &pending.manifest;
@@ -218,9 +219,13 @@ impl TableWork<'_> {
         self.report.rows = self.report.rows.saturating_add(rows);
         self.note(Notice::new(
             NoticeCode::Recovered,
-            format!(
-                "run {earlier} was interrupted while it committed {rows} row(s); it was finished"
-            ),
+            match was_exported {
+                true => format!("run {earlier} had exported {rows} row(s), which were published"),
+                false => format!(
+                    "run {earlier} was interrupted while it committed {rows} row(s); it was \
+                     finished"
+                ),
+            },
         ));
         self.start_over().await;
         Ok(false)

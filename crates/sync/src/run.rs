@@ -22,6 +22,7 @@ use crate::columns::Shares;
 use crate::context::RunContext;
 use crate::events::{Event, Events};
 use crate::metadata;
+use crate::publish::check_places;
 use crate::table_run::run_table;
 use crate::tables::{SelectedTable, table_key, tables_of};
 
@@ -184,6 +185,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     if let Some(earlier) = request.resume {
         keep_tables_of(app, earlier, &mut selected).await?;
     }
+    check_places(&sync, selected.iter().map(|selected| &selected.table.name))?;
     // Largest first, so that the last big table is not begun when all is done.
     selected.sort_by_key(|table| std::cmp::Reverse(table.table.estimated_bytes));
 
