@@ -10,7 +10,7 @@ use crate::reader::Reader;
 use crate::shop::{TABLES, behind};
 
 /// Rows before the first run, in each table.
-const ROWS: u64 = 12_000;
+const ROWS: u64 = 20_000;
 
 /// Kills on each combination.
 const KILLS: u32 = 5;

@@ -7,6 +7,7 @@
 mod fleet;
 mod kills;
 mod matrix;
+mod outages;
 mod place;
 mod published;
 #[path = "../reader/mod.rs"]

@@ -138,7 +138,34 @@ fn into_a_bucket_with_state_on_a_server() {
 #[test]
 fn nothing_but_servers() {
     let parts = Parts { server_source: true, bucket: true, server_state: true, publishes: false };
-    chain(parts, faults(parts));
+    chain(parts, fewer_faults(parts));
+}
+
+/// Rows that are read again take the place of those that were read before: files
+/// go, and some are written anew without a part of their rows.
+#[test]
+fn files_that_are_rewritten() {
+    let cases = [Parts::default(), Parts { server_source: true, bucket: true, ..Parts::default() }];
+    each(cases.to_vec(), 2, |parts| {
+        let Some(reader) = Reader::start() else { return };
+        let Some(place) = Place::with_strategy(parts, "!delete_insert", "--lookback 10") else {
+            return;
+        };
+        place.shop.grow(15);
+        place.sync();
+        for fault in fewer_faults(parts) {
+            let because = fault.text();
+            place.shop.correct();
+            place.shop.grow(4);
+            let (before, source) = (place.seen(&reader), place.source());
+            place.die(&because);
+            fault.allows(&place.seen(&reader), &before, &source);
+            place.shop.correct();
+            place.shop.grow(3);
+            let report = place.sync();
+            place.is_whole(&reader, &report, &format!("after {because}"));
+        }
+    });
 }
 
 #[test]

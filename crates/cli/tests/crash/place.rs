@@ -1,5 +1,7 @@
 //! A source, a lake and a state store, and a sync from one into the other.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidelake_model::Step;
 
-use crate::reader::{Reader, Rows, bucket, folder};
+use crate::reader::{Reader, Rows, folder};
 use crate::server::Server;
 use crate::shop::{Cells, Shop, TABLES};
 use crate::terminal::{Desk, file, server};
@@ -60,6 +62,11 @@ fn has_servers(parts: Parts) -> bool {
 impl Place {
     /// A place with a sync named `nightly`; `None` where a server is missing.
     pub(crate) fn make(parts: Parts, more: &str) -> Option<Self> {
+        Self::with_strategy(parts, "", more)
+    }
+
+    /// The same, whose incremental tables have a strategy, such as `!delete_insert`.
+    pub(crate) fn with_strategy(parts: Parts, strategy: &str, more: &str) -> Option<Self> {
         if !has_servers(parts) {
             return None;
         }
@@ -87,9 +94,11 @@ impl Place {
             credentials["warehouse"] = credential("none");
         }
         let (lake, target) = if parts.bucket {
-            let prefix = format!("crash-{}", ulid::Ulid::new());
-            credentials["bucket"] = bucket_credential(&prefix);
-            (bucket(&prefix).unwrap(), "--target-storage-id bucket")
+            let bucket = make_bucket();
+            credentials["bucket"] = bucket_credential(&bucket);
+            let endpoint = server("TIDELAKE_TEST_S3_ENDPOINT");
+            let lake = json!({"endpoint": endpoint, "bucket": bucket, "prefix": "lake"});
+            (lake, "--target-storage-id bucket")
         } else {
             (folder(&desk.path("lake")), "--output-dir lake")
         };
@@ -111,8 +120,8 @@ impl Place {
         );
         place.must(&format!(
             "config create --source-db-auth-id source --source-schema-name main --sync-id nightly \
-             {target} --incremental-table main.orders:updated_at:timestamp \
-             --incremental-table main.events:id:integer {cuts} {publishing} {more}"
+             {target} --incremental-table main.orders:updated_at:timestamp{strategy} \
+             --incremental-table main.events:id:integer{strategy} {cuts} {publishing} {more}"
         ));
         Some(place)
     }
@@ -262,10 +271,30 @@ fn of_table<'a>(list: &'a [Value], pointer: &str, table: &str) -> Option<&'a Val
     list.iter().find(|entry| entry.pointer(pointer).is_some_and(|name| name == table))
 }
 
-fn bucket_credential(prefix: &str) -> Value {
+/// A bucket of its own, since the emulator looks at all objects of a bucket when it
+/// lists some.
+fn make_bucket() -> String {
+    let endpoint = server("TIDELAKE_TEST_S3_ENDPOINT").unwrap();
+    let host = endpoint.trim_start_matches("http://").trim_end_matches('/');
+    let bucket = format!("crash-{}", ulid::Ulid::new().to_string().to_lowercase());
+    let mut stream = TcpStream::connect(host).unwrap();
+    let signature = "AWS4-HMAC-SHA256 Credential=desk/20260101/us-east-1/s3/aws4_request, \
+                     SignedHeaders=host, Signature=none";
+    let request = format!(
+        "PUT /{bucket} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {signature}\r\n\
+         Content-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    bucket
+}
+
+fn bucket_credential(bucket: &str) -> Value {
     let setting = |name: &str| server(&format!("TIDELAKE_TEST_S3_{name}")).unwrap();
     json!({"ds_type": "s3", "auth_mode": "keys", "info": {
-        "directory": format!("s3://{}/{prefix}", setting("BUCKET")),
+        "directory": format!("s3://{bucket}/lake"),
         "endpoint_url": setting("ENDPOINT"), "region": setting("REGION"),
         "access_key_id": setting("ACCESS_KEY"), "secret_access_key": setting("SECRET_KEY"),
     }})

@@ -118,6 +118,16 @@ impl Shop {
         }
     }
 
+    /// Late news of rows that were read before: the ten newest events.
+    pub(crate) fn correct(&self) {
+        let newest = "id > (SELECT max(id) FROM main.events) - 10";
+        let fifth = "id = (SELECT max(id) FROM main.events) - 5";
+        self.execute(&format!(
+            "UPDATE main.events SET weight = -weight WHERE {newest} AND id % 3 = 0;
+             DELETE FROM main.events WHERE {fifth}"
+        ));
+    }
+
     /// Statements that add rows and touch no other.
     pub(crate) fn more(&self, rows: u64) -> String {
         let is_file = matches!(self.database, Database::File(_));
