@@ -33,6 +33,12 @@ pub struct Load<'a> {
     pub replaces: bool,
     /// Whether the primary key is declared on a new table.
     pub primary_key: bool,
+    /// Whose rows these are: two syncs may not load into one table, where each
+    /// would double or replace what the other loaded.
+    pub owner: &'a str,
+    /// Whether a table that another owner loaded into becomes this one's: the
+    /// user decided so after a state store was lost.
+    pub takes_over: bool,
     /// The rows of exactly the manifest's files.
     pub rows: &'a OpenRows<'a>,
 }
@@ -55,7 +61,8 @@ pub trait Publisher: Send + Sync {
     /// Loads the rows and writes the run into the ledger, in one transaction,
     /// and returns the rows that the ledger names for it. A run that the ledger
     /// already names is not loaded again. Rows that differ in number from the
-    /// manifest's are an error, and nothing is loaded.
+    /// manifest's are an error, and nothing is loaded. `Mismatch` where the ledger
+    /// names another owner.
     async fn load(&self, load: &Load<'_>) -> Result<u64>;
 
     /// What the ledger says of a run in a target table.

@@ -183,6 +183,8 @@ fn copied<'a>(load: &'a Load<'_>) -> Load<'a> {
         method: load.method,
         replaces: load.replaces,
         primary_key: load.primary_key,
+        owner: load.owner,
+        takes_over: load.takes_over,
         rows: load.rows,
     }
 }

@@ -79,7 +79,7 @@ impl TableWork<'_> {
             return self.nothing(run_id, Some(window), progress, false, release).await;
         }
         let readers = self.readers(run_id);
-        let slices = self.split(&window).await?;
+        let slices = self.unless_stopped(self.split(&window)).await?;
         self.fault(Step::Split).await?;
         let written = Arc::clone(&readers).read(slices.slices).await?;
         drop(slices.hold);

@@ -2,9 +2,10 @@
 
 use tidelake_connector::{Load, TargetTable};
 use tidelake_model::{
-    Error, ErrorKind, Manifest, PublishSettings, Result, Strategy, SyncConfig, TableName,
+    Error, ErrorKind, Manifest, Owner, PublishSettings, Result, Strategy, SyncConfig, TableName,
 };
 
+use crate::run::OnMismatch;
 use crate::table_run::TableWork;
 
 impl TableWork<'_> {
@@ -29,6 +30,8 @@ impl TableWork<'_> {
             method: settings.method,
             replaces: replaces || starts_anew(manifest),
             primary_key: settings.primary_keys,
+            owner: &self.owner_text(),
+            takes_over: self.run.request.on_mismatch != OnMismatch::Refuse,
             rows: &rows,
         };
         let loaded = publisher.load(&load).await?;
@@ -41,6 +44,15 @@ impl TableWork<'_> {
             .with_hint("look at the target's ledger table _tidelake_loads"));
         }
         Ok(())
+    }
+}
+
+impl TableWork<'_> {
+    /// Whose rows these are, for a target's ledger.
+    fn owner_text(&self) -> String {
+        let Owner { state_store, env, scope, table, .. } = self.owner();
+        let env = if env.is_empty() { env } else { format!(", environment {env}") };
+        format!("table {table} of sync {scope}{env}, state store {state_store}")
     }
 }
 
@@ -61,8 +73,19 @@ pub(crate) fn check_places<'a>(
 ) -> Result<()> {
     let Some(settings) = &sync.publish else { return Ok(()) };
     let mut places = std::collections::BTreeMap::new();
+    let same_database = settings.credential_id == sync.source.credential_id
+        && settings.database == sync.source.database;
     for table in tables {
         let TargetTable { schema, table: name } = target_table(sync, settings, table, "");
+        if same_database && schema == table.schema && name == table.table {
+            return Err(Error::new(
+                ErrorKind::Configuration,
+                format!("{table} would be published into itself"),
+            )
+            .with_hint(
+                "choose a --publish-schema-pattern such as lake_{schema}, or another target",
+            ));
+        }
         let place = format!("{schema}.{name}");
         if let Some(other) = places.insert((schema, name), table) {
             return Err(Error::new(

@@ -41,7 +41,7 @@ impl TableWork<'_> {
         Ok(())
     }
 
-    fn owner(&self) -> Owner {
+    pub(crate) fn owner(&self) -> Owner {
         Owner {
             format_version: MANIFEST_FORMAT,
             state_store: self.run.identity.clone(),

@@ -103,7 +103,7 @@ impl<'a> TableWork<'a> {
         let fixed = {
             let name = self.selected.table.name.clone();
             let fixer = self.fixer(&name, &cursor);
-            fixer.fix(&progress, version, replaces).await?
+            self.unless_stopped(fixer.fix(&progress, version, replaces)).await?
         };
         self.fault(Step::Clock).await?;
         match fixed.window {
@@ -196,9 +196,22 @@ impl<'a> TableWork<'a> {
         self.run.app.faults.after(step, Some(&self.report.table)).await
     }
 
+    /// Gives a wait up when the run is stopped: for a lock, or for writers in
+    /// flight.
+    pub(crate) async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.run.stop.cancelled() => Err(interrupted()),
+            done = work => done,
+        }
+    }
+
     pub(crate) fn check_stop(&self) -> Result<()> {
         if self.run.stop.is_cancelled() {
-            return Err(Error::new(ErrorKind::Interrupted, "the run was interrupted"));
+            return Err(interrupted());
         }
         Ok(())
     }
@@ -241,6 +254,10 @@ impl<'a> TableWork<'a> {
         let Some(cursor) = &self.selected.cursor else { return Ok(None) };
         crate::create::watermark_settings(&cursor.settings).map(Some)
     }
+}
+
+fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "the run was interrupted")
 }
 
 /// A record of a table run that begins.

@@ -95,6 +95,11 @@ fn select(sync: &SyncConfig, mut table: Table) -> Result<SelectedTable> {
     let cursor = settings.map(|settings| TableCursor::find(settings, &table)).transpose()?;
     let read = read_settings(sync, &table.name);
     relax(&mut table, sync.policies);
+    if table.columns.is_empty() {
+        return Err(Error::new(ErrorKind::Unsupported, "the table has no columns")
+            .with_hint("leave it out with --exclude")
+            .in_table(&table.name));
+    }
     Ok(SelectedTable { table, cursor, read })
 }
 

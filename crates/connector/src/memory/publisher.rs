@@ -19,6 +19,7 @@ pub struct MemoryPublisher(Arc<Mutex<Targets>>);
 struct Targets {
     rows: BTreeMap<(String, String), Vec<RecordBatch>>,
     ledger: BTreeMap<(String, String, RunId), u64>,
+    owners: BTreeMap<(String, String), String>,
 }
 
 fn key(target: &TargetTable) -> (String, String) {
@@ -80,6 +81,12 @@ impl Publisher for MemoryPublisher {
         if let Some(rows) = targets.ledger.get(&entry) {
             return Ok(*rows);
         }
+        let owner = targets.owners.get(&key(load.target));
+        if let Some(other) = owner.filter(|other| *other != load.owner && !load.takes_over) {
+            let message = format!("the target holds the rows of {other}");
+            return Err(Error::new(ErrorKind::Mismatch, message).in_table(&manifest.table));
+        }
+        targets.owners.insert(key(load.target), load.owner.to_owned());
         let rows = targets.rows.entry(key(load.target)).or_default();
         if load.replaces {
             rows.clear();

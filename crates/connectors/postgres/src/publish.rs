@@ -51,6 +51,7 @@ impl PostgresPublisher {
         if let Some(rows) = recorded(session, target, load.manifest.run_id).await? {
             return Ok(rows);
         }
+        check_owner(session, load).await?;
         let mapping = prepare_table(session, load, mapping).await?;
         let rows = copy(session, load, &mapping).await?;
         let expected: u64 = load.manifest.files.iter().map(|file| file.rows).sum();
@@ -134,7 +135,7 @@ async fn prepare_schema(session: &Session, schema: &str) -> Result<()> {
         let statement = format!(
             "CREATE TABLE {} (run_id text NOT NULL, schema_name text NOT NULL, \
              table_name text NOT NULL, rows bigint NOT NULL, \
-             loaded_at timestamptz NOT NULL DEFAULT now(), \
+             owner text NOT NULL, loaded_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (run_id, schema_name, table_name))",
             ledger_table(schema)
         );
@@ -161,16 +162,18 @@ async fn recorded(session: &Session, target: &TargetTable, run_id: RunId) -> Res
 
 async fn record(session: &Session, load: &Load<'_>, rows: u64) -> Result<()> {
     let statement = format!(
-        "INSERT INTO {} (run_id, schema_name, table_name, rows) VALUES ($1, $2, $3, $4)",
+        "INSERT INTO {} (run_id, schema_name, table_name, rows, owner) \
+         VALUES ($1, $2, $3, $4, $5)",
         ledger_table(&load.target.schema)
     );
     let run = load.manifest.run_id.to_string();
     let rows = i64::try_from(rows).unwrap_or(i64::MAX);
-    let parameters: [Parameter<'_>; 4] = [
+    let parameters: [Parameter<'_>; 5] = [
         (&run, Type::TEXT),
         (&load.target.schema, Type::TEXT),
         (&load.target.table, Type::TEXT),
         (&rows, Type::INT8),
+        (&load.owner, Type::TEXT),
     ];
     let written = session.client.query_typed(&statement, &parameters).await;
     written.map(|_| ()).map_err(|error| failure(error, "the ledger cannot be written"))
@@ -214,6 +217,39 @@ async fn prepare_table(
     Ok(mapping)
 }
 
+/// Two syncs may not load into one table. Where the user decided that a table
+/// goes to another, the ledger says so from now on.
+async fn check_owner(session: &Session, load: &Load<'_>) -> Result<()> {
+    let target = load.target;
+    let ledger = ledger_table(&target.schema);
+    let refused = |error| failure(error, "the ledger cannot be read");
+    let parameters: [Parameter<'_>; 3] =
+        [(&target.schema, Type::TEXT), (&target.table, Type::TEXT), (&load.owner, Type::TEXT)];
+    if load.takes_over {
+        let statement = format!(
+            "UPDATE {ledger} SET owner = $3 WHERE schema_name = $1 AND table_name = $2 \
+             AND owner <> $3"
+        );
+        return session
+            .client
+            .query_typed(&statement, &parameters)
+            .await
+            .map(|_| ())
+            .map_err(refused);
+    }
+    let statement = format!(
+        "SELECT owner FROM {ledger} WHERE schema_name = $1 AND table_name = $2 AND owner <> $3 \
+         LIMIT 1"
+    );
+    let other = session.client.query_typed_opt(&statement, &parameters).await.map_err(refused)?;
+    let Some(row) = other else { return Ok(()) };
+    let other: String = get(&row, 0)?;
+    Err(Error::new(ErrorKind::Mismatch, format!("the target holds the rows of {other}")).with_hint(
+        "two syncs may not publish into one table: choose another --publish-table-pattern; \
+             if that sync or its state store is gone, decide with sync --on-mismatch rebuild",
+    ))
+}
+
 /// A table is emptied only where the ledger says that its rows came from here.
 async fn check_ours(session: &Session, target: &TargetTable) -> Result<()> {
     let statement = format!(
@@ -230,7 +266,7 @@ async fn check_ours(session: &Session, target: &TargetTable) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Mismatch, "the target holds rows that tidelake did not load")
-        .with_hint("empty or drop the target's table, or choose another --publish-table-pattern"))
+        .with_hint("choose another --publish-schema-pattern or --publish-table-pattern, or empty the table if its rows are not needed"))
 }
 
 /// Sends the rows and returns how many the server took.

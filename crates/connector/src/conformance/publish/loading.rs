@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use tidelake_model::Strategy;
+use tidelake_model::{ErrorKind, Strategy};
 
 use super::PublisherCase;
 use super::target::{Run, Target};
@@ -26,6 +26,9 @@ pub(super) fn cases() -> Vec<PublisherCase> {
         case("a_count_that_differs_loads_nothing", append, |fixture| Box::pin(mismatch(fixture))),
         case("rows_that_break_off_load_nothing", append, |fixture| Box::pin(breaks(fixture))),
         case("replaces_all_rows_when_asked", append, |fixture| Box::pin(replaces(fixture))),
+        case("another_owner_is_refused_unless_it_takes_over", append, |fixture| {
+            Box::pin(owners(fixture))
+        }),
         case("a_run_without_rows_is_loaded", append, |fixture| Box::pin(no_rows(fixture))),
         case("takes_rows_in_any_number_of_batches", append, |fixture| {
             Box::pin(many_batches(fixture))
@@ -51,6 +54,23 @@ fn rows(rows: &[(i64, Option<&str>)]) -> Outcome<RecordBatch> {
     let ids: Int64Array = rows.iter().map(|(id, _)| Some(*id)).collect();
     let notes: StringArray = rows.iter().map(|(_, note)| *note).collect();
     Ok(RecordBatch::try_new(schema(), vec![Arc::new(ids), Arc::new(notes)])?)
+}
+
+async fn owners(fixture: &dyn PublisherFixture) -> Outcome {
+    let target = Target::new(fixture, "owners");
+    let ours = rows(&[(1, Some("ours"))])?;
+    let theirs = rows(&[(2, Some("theirs"))])?;
+    target.loads(&Run::new(1, ours.clone()), 1).await?;
+    let other = Run { owner: "another sync", ..Run::new(2, theirs.clone()) };
+    match target.load(&other).await {
+        Err(error) => ensure_same("kind", &error.kind(), &ErrorKind::Mismatch)?,
+        Ok(rows) => return Err(Failure::new(format!("{rows} rows of another were loaded"))),
+    }
+    let replaces = Run { replaces: true, ..other.clone() };
+    ensure(target.load(&replaces).await.is_err(), || "another replaced the rows".into())?;
+    target.holds(&schema(), &[ours]).await?;
+    target.loads(&Run { takes_over: true, ..replaces }, 1).await?;
+    target.holds(&schema(), &[theirs]).await
 }
 
 async fn appends(fixture: &dyn PublisherFixture) -> Outcome {

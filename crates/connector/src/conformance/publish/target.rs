@@ -37,6 +37,8 @@ pub(super) struct Run {
     pub(super) strategy: Strategy,
     pub(super) replaces: bool,
     pub(super) primary_key: bool,
+    pub(super) owner: &'static str,
+    pub(super) takes_over: bool,
     /// Whether the rows end in an error.
     pub(super) breaks: bool,
 }
@@ -54,6 +56,8 @@ impl Run {
             strategy: Strategy::Append,
             replaces: false,
             primary_key: false,
+            owner: "a sync",
+            takes_over: false,
             breaks: false,
         }
     }
@@ -119,6 +123,8 @@ impl<'a> Target<'a> {
             method: PublishMethod::Internal,
             replaces: run.replaces,
             primary_key: run.primary_key,
+            owner: run.owner,
+            takes_over: run.takes_over,
             rows: &rows,
         };
         self.publisher.load(&load).await
