@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::columns::Shares;
 use crate::events::{Event, Events};
 use crate::faults::Faults;
+use crate::window::no_cursor_value;
 
 /// Called once, before the first object of a table run is begun.
 #[async_trait::async_trait]
@@ -190,8 +191,7 @@ impl Readers {
             None => CursorExtent::default(),
         };
         if self.nulls_fail && extent.nulls > 0 {
-            return Err(Error::new(ErrorKind::Data, "a row has no value in the cursor column")
-                .with_hint("set --null-cursor to first, include or exclude, or fill the column"));
+            return Err(no_cursor_value());
         }
         let open = match writer {
             Some(open) => open,

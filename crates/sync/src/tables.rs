@@ -112,7 +112,7 @@ fn relax(table: &mut Table, policies: Policies) {
             DataType::Decimal128(..) | DataType::Decimal256(..) => {
                 policies.special_number == SpecialNumber::Null
             }
-            DataType::Date32 | DataType::Timestamp(..) => {
+            DataType::Date32 | DataType::Time64(_) | DataType::Timestamp(..) => {
                 policies.infinite_time == InfiniteTime::Null
             }
             _ => false,

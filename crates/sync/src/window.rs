@@ -81,7 +81,7 @@ impl Fixer<'_> {
         if self.cursor.ceiling == Ceiling::Observed && !is_time {
             highest = self.highest(Effort::Scan).await?;
             if highest.value == Some(None) {
-                return Ok(self.nothing(fixed, &highest));
+                return self.nothing(fixed, &highest);
             }
         }
         let clock = self.clock(&purpose).await?;
@@ -103,7 +103,7 @@ impl Fixer<'_> {
                     highest = self.highest(Effort::Scan).await?;
                 }
                 let Some(Some(top)) = &highest.value else {
-                    return Ok(self.nothing(fixed, &highest));
+                    return self.nothing(fixed, &highest);
                 };
                 if let Some(cap) = &cap {
                     self.held_back(top, cap, &mut fixed).await?;
@@ -239,11 +239,15 @@ impl Fixer<'_> {
     }
 
     /// No row has a value: nothing is read, and rows without one wait with it.
-    fn nothing(&self, mut fixed: Fixed, highest: &Highest) -> Fixed {
+    fn nothing(&self, mut fixed: Fixed, highest: &Highest) -> Result<Fixed> {
+        let some = highest.nulls.is_some_and(|nulls| nulls > 0);
+        if some && self.sync.null_cursor == NullCursor::Fail {
+            return Err(no_cursor_value());
+        }
         if self.cursor.nullable {
             self.tell_nulls(highest.nulls, &mut fixed);
         }
-        fixed
+        Ok(fixed)
     }
 
     /// Tells of a clock that shows less than the watermark, below which new rows
@@ -353,6 +357,12 @@ impl Fixer<'_> {
         };
         fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
     }
+}
+
+/// The error of `--null-cursor fail`.
+pub(crate) fn no_cursor_value() -> Error {
+    Error::new(ErrorKind::Data, "a row has no value in the cursor column")
+        .with_hint("set --null-cursor to first, include or exclude, or fill the column")
 }
 
 fn note(clock: &ClockReading) -> &str {

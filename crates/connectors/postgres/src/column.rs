@@ -23,6 +23,8 @@ use crate::types::Wire;
 const DAYS_TO_2000: i32 = 10_957;
 const MICROS_TO_2000: i64 = 946_684_800_000_000;
 
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
 /// Values that followed a policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Changed {
@@ -337,6 +339,18 @@ fn fixed<const N: usize>(cell: &[u8], push: impl FnOnce([u8; N])) -> Stored {
     }
 }
 
+/// PostgreSQL knows 24:00:00, Parquet's times end before it.
+fn time_of_day(cell: &[u8], values: &mut Vec<i64>) -> Stored {
+    match <[u8; 8]>::try_from(cell).map(i64::from_be_bytes) {
+        Ok(micros) if (0..MICROS_PER_DAY).contains(&micros) => {
+            values.push(micros);
+            Stored::Value
+        }
+        Ok(_) => Stored::InfiniteTime { high: true },
+        Err(_) => Stored::Malformed,
+    }
+}
+
 fn decimal<T>(number: Option<Number<T>>, values: &mut Vec<T>) -> Stored {
     match number {
         Some(Number::Exact(value)) => {
@@ -362,9 +376,8 @@ impl Values {
             },
             Self::Int16(values) => fixed(cell, |bytes| values.push(i16::from_be_bytes(bytes))),
             Self::Int32(values) => fixed(cell, |bytes| values.push(i32::from_be_bytes(bytes))),
-            Self::Int64(values) | Self::Time(values) => {
-                fixed(cell, |bytes| values.push(i64::from_be_bytes(bytes)))
-            }
+            Self::Int64(values) => fixed(cell, |bytes| values.push(i64::from_be_bytes(bytes))),
+            Self::Time(values) => time_of_day(cell, values),
             Self::UInt32(values) => fixed(cell, |bytes| values.push(u32::from_be_bytes(bytes))),
             Self::UInt64(values) => fixed(cell, |bytes| values.push(u64::from_be_bytes(bytes))),
             Self::Float32(values) => fixed(cell, |bytes| values.push(f32::from_be_bytes(bytes))),
@@ -412,6 +425,7 @@ impl Values {
         match self {
             Self::Date(values) => values.push(if high { i32::MAX } else { i32::MIN }),
             Self::Timestamp(values) => values.push(if high { i64::MAX } else { i64::MIN }),
+            Self::Time(values) => values.push(MICROS_PER_DAY - 1),
             _ => {}
         }
     }

@@ -82,7 +82,7 @@ const PLAIN: &[Sample] = &[
             "1999-12-31",
         ],
     ),
-    ("time", "time", &["00:00", "23:59:59.999999", "24:00"]),
+    ("time", "time", &["00:00", "23:59:59.999999"]),
     ("timetz", "timetz", &["00:00+15:59", "23:59:59.999999-15:59"]),
     (
         "ts",
@@ -394,5 +394,22 @@ async fn values_without_a_place_follow_the_policies() {
     let texts: Vec<_> =
         batches[0].columns().iter().map(|column| column.as_string::<i32>().value(0)).collect();
     assert_eq!(texts, ["NaN", "infinity", "infinity", "infinity"]);
+    database.drop_now().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_day_is_no_time_of_day_in_a_file() {
+    let Some(database) = Database::make().await else { return };
+    let statements = "CREATE TABLE t (at time); INSERT INTO t VALUES ('24:00'), ('23:59')";
+    database.client().await.batch_execute(statements).await.unwrap();
+    let source = database.source().await;
+    let (batches, counters) = read_with(&source, Policies::default()).await.unwrap();
+    let times = batches[0].column(0).as_primitive::<Time64MicrosecondType>();
+    assert!(times.is_null(0) && times.value(1) == 86_340_000_000);
+    assert_eq!(counters["infinite_time"], 1);
+    let clamp = Policies { infinite_time: InfiniteTime::Clamp, ..Policies::default() };
+    let (batches, _) = read_with(&source, clamp).await.unwrap();
+    let times = batches[0].column(0).as_primitive::<Time64MicrosecondType>();
+    assert_eq!(times.value(0), 86_399_999_999);
     database.drop_now().await;
 }
