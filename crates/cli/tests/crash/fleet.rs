@@ -30,6 +30,12 @@ pub(crate) fn each<T: Send + std::fmt::Debug + Clone>(
     assert!(failed.is_empty(), "{} cases failed: {failed:#?}", failed.len());
 }
 
+/// Added to every seed, for those who want other numbers than CI's.
+pub(crate) fn seed() -> u64 {
+    let seed = std::env::var("TIDELAKE_TEST_SEED").ok();
+    seed.map_or(0, |seed| seed.parse().unwrap())
+}
+
 /// Numbers that look random and are the same in every run with that seed.
 pub(crate) struct Dice(u64);
 

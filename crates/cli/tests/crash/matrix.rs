@@ -3,7 +3,7 @@
 
 use tidelake_model::Step;
 
-use crate::fleet::{Dice, each};
+use crate::fleet::{Dice, each, seed};
 use crate::place::{Fault, Parts, Place, Seen, is_before, same};
 use crate::reader::Reader;
 use crate::shop::{Cells, TABLES};
@@ -188,7 +188,7 @@ fn the_very_first_run() {
 /// Whoever finishes what another left may die as well, and the next, too.
 #[test]
 fn those_who_recover_die_too() {
-    let seeds = (0..12).collect();
+    let seeds = (seed()..seed() + 12).collect();
     each(seeds, 2, |seed: u64| {
         let Some(reader) = Reader::start() else { return };
         let mut dice = Dice::new(seed);

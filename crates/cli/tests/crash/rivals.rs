@@ -151,7 +151,13 @@ fn one_who_slept_too_long_does_no_harm() {
         // One table at a time: nothing else is under way when it falls asleep, which
         // in a file could be a transaction that everybody waits for.
         let Some(place) = Place::make(parts, "--n-jobs 1") else { return };
-        for round in ["first", "later"] {
+        // Where all is on servers, and slow, the later runs alone.
+        let rounds = if parts.publishes { vec!["later"] } else { vec!["first", "later"] };
+        for round in rounds {
+            if round == "later" {
+                place.shop.grow(2);
+                place.sync();
+            }
             let because = format!("{} in the {round} run", step.name());
             place.shop.grow(5);
             let fault = match step {
