@@ -104,7 +104,6 @@ impl TableWork<'_> {
     }
 
     /// Completes, publishes, advances and cleans; may be done again by another.
-    /// Returns whether the table waits for a publish.
     pub(crate) async fn finish_commit(
         &mut self,
         pending: &PendingCommit,

@@ -9,7 +9,7 @@ use tidelake_model::{
     Error, ErrorKind, Notice, NoticeCode, NullCursor, Result, RunId, Step, TableRun, UploadRef,
     WindowRecord,
 };
-use tidelake_state::{Lease, StateStore, TableUpdate};
+use tidelake_state::{Lease, TableUpdate};
 use tidelake_watermark::{Ceiling, Progress, Window};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -24,10 +24,16 @@ use crate::window::{describe, whole};
 
 /// Keeps the record of a table run in the state store.
 struct Recorder {
-    state: Arc<dyn StateStore>,
+    app: Application,
     lease: Lease,
     record: Arc<Mutex<TableRun>>,
-    app: Application,
+}
+
+impl Recorder {
+    async fn write(&self, record: TableRun) -> Result<()> {
+        let update = TableUpdate { record, release: false };
+        self.app.state.update_table(&self.lease, &update).await
+    }
 }
 
 #[async_trait::async_trait]
@@ -35,7 +41,7 @@ impl WindowRecorder for Recorder {
     async fn record_window(&self) -> Result<()> {
         let record = self.record.lock().await.clone();
         let table = record.table.clone();
-        self.state.update_table(&self.lease, &TableUpdate { record, release: false }).await?;
+        self.write(record).await?;
         self.app.faults.after(Step::Window, Some(&table)).await
     }
 }
@@ -45,8 +51,7 @@ impl UploadRecorder for Recorder {
     async fn begun(&self, upload: &UploadRef) -> Result<()> {
         let mut record = self.record.lock().await;
         record.uploads.push(upload.clone());
-        let record = record.clone();
-        self.state.update_table(&self.lease, &TableUpdate { record, release: false }).await
+        self.write(record.clone()).await
     }
 }
 
@@ -172,12 +177,7 @@ impl TableWork<'_> {
 
     fn readers(&self, run_id: RunId) -> Arc<Readers> {
         let run = self.run;
-        let recorder = Arc::new(Recorder {
-            state: Arc::clone(&run.app.state),
-            lease: self.state.lease.clone(),
-            record: Arc::clone(&self.record),
-            app: run.app.clone(),
-        });
+        let recorder = Arc::new(self.recorder());
         Arc::new(Readers {
             source: Arc::clone(&run.source),
             lake: self.lake.clone(),
@@ -295,10 +295,9 @@ impl TableWork<'_> {
 
     fn recorder(&self) -> Recorder {
         Recorder {
-            state: Arc::clone(&self.run.app.state),
+            app: self.run.app.clone(),
             lease: self.state.lease.clone(),
             record: Arc::clone(&self.record),
-            app: self.run.app.clone(),
         }
     }
 }

@@ -11,7 +11,7 @@ use tidelake_lake::{
 };
 use tidelake_model::{
     Compression, CursorRead, DataFile, Error, ErrorKind, Result, RunId, Slice, StagedObject, Step,
-    TableName,
+    TableName, UploadRef,
 };
 use tidelake_watermark::Outcome;
 use tokio::sync::{OnceCell, Semaphore};
@@ -80,6 +80,16 @@ impl Written {
     }
 }
 
+/// Gives uploads up; one that cannot be is told, and left to the store's own rule
+/// for abandoned uploads.
+pub(crate) async fn abort(lake: &TableLake, uploads: impl Iterator<Item = &UploadRef>) {
+    for upload in uploads {
+        if let Err(error) = lake.abort(upload).await {
+            tracing::warn!(key = upload.key, error = error.chain(), "upload not aborted");
+        }
+    }
+}
+
 impl Readers {
     /// Reads all slices, as many at once as the pool allows. After a failure the
     /// others are stopped, their uploads aborted, and the first error is given.
@@ -113,17 +123,10 @@ impl Readers {
         match first_error {
             None => parts.into_values().try_fold(Written::default(), Written::join),
             Some(error) => {
-                for (_, staged) in parts.into_values().flat_map(|written| written.files) {
-                    self.abort(&staged).await;
-                }
+                let files = parts.values().flat_map(|written| &written.files);
+                abort(&self.lake, files.map(|(_, staged)| &staged.upload)).await;
                 Err(error)
             }
-        }
-    }
-
-    async fn abort(&self, staged: &StagedObject) {
-        if let Err(error) = self.lake.abort(&staged.upload).await {
-            tracing::warn!(key = staged.upload.key, error = error.chain(), "upload not aborted");
         }
     }
 

@@ -16,6 +16,7 @@ use crate::columns::column_notices;
 use crate::context::RunContext;
 use crate::events::Event;
 use crate::run::{RunMode, TableReport};
+use crate::slices::abort;
 use crate::tables::SelectedTable;
 use crate::window::{Fixed, Fixer, whole};
 
@@ -81,7 +82,9 @@ impl<'a> TableWork<'a> {
         }
         self.check_stop()?;
         if self.run.request.mode == RunMode::PublishOnly {
-            return self.give_back().await;
+            // There was nothing to publish; the end of the run gives the lease back.
+            self.report.status.get_or_insert(TableRunStatus::Completed);
+            return Ok(());
         }
         self.note_all(column_notices(&self.selected.table.columns));
         if self.state.watermark.is_none()
@@ -170,18 +173,8 @@ impl<'a> TableWork<'a> {
         }
     }
 
-    /// Gives the lease back without a record: there was nothing to do.
-    pub(crate) async fn give_back(&mut self) -> Result<()> {
-        self.report.status.get_or_insert(TableRunStatus::Completed);
-        Ok(())
-    }
-
     pub(crate) async fn abort(&self, uploads: impl Iterator<Item = &UploadRef>) {
-        for upload in uploads {
-            if let Err(error) = self.lake.abort(upload).await {
-                tracing::warn!(key = upload.key, error = error.chain(), "upload not aborted");
-            }
-        }
+        abort(&self.lake, uploads).await;
     }
 
     pub(crate) fn publishes(&self) -> bool {

@@ -85,7 +85,7 @@ pub async fn set(
         found => found?,
     };
     let position = parse(&record.kind, &record.column, value)?;
-    let (touches, notices) = check_lower(app, &record, Some(&position)).await?;
+    let (touches, notices) = check_lower(app, &record, &position).await?;
     let change = Change::Edit(position);
     let watermark =
         app.state.change_watermark(&record.id, &change, expected, actor, reason).await?;
@@ -148,7 +148,7 @@ pub async fn undo(
     let before = earlier.map(|row| row.before).unwrap_or_default();
     let target = before.max_seen.clone().or(before.watermark.clone());
     let (touches, notices) = match target {
-        Some(target) => check_lower(app, &record, Some(&target)).await?,
+        Some(target) => check_lower(app, &record, &target).await?,
         // Back to nothing is a reset: the next run replaces everything.
         None => (None, vec![]),
     };
@@ -174,9 +174,9 @@ pub async fn history(app: &Application, filter: &WatermarkFilter) -> Result<Vec<
 async fn check_lower(
     app: &Application,
     record: &WatermarkRecord,
-    to: Option<&Position>,
+    to: &Position,
 ) -> Result<(Option<Touches>, Vec<Notice>)> {
-    let (Some(to), Some(table)) = (to, &record.key.table) else { return Ok((None, vec![])) };
+    let Some(table) = &record.key.table else { return Ok((None, vec![])) };
     let Ok(sync) = app.state.sync(&record.key.env, &record.key.scope).await else {
         return Ok((None, vec![]));
     };

@@ -79,7 +79,7 @@ impl Fixer<'_> {
         // lower id which commits during the wait is seen by the read.
         let mut highest = Highest::default();
         if self.cursor.ceiling == Ceiling::Observed && !is_time {
-            highest = self.highest(Effort::Scan).await?;
+            highest = self.highest(Effort::Scan, self.cursor.nullable).await?;
             if highest.value == Some(None) {
                 return self.nothing(fixed, &highest);
             }
@@ -100,7 +100,7 @@ impl Fixer<'_> {
             Ceiling::Observed => {
                 let cap = if is_time { Some(self.clock_high(instant, &clock)?) } else { None };
                 if is_time {
-                    highest = self.highest(Effort::Scan).await?;
+                    highest = self.highest(Effort::Scan, self.cursor.nullable).await?;
                 }
                 let Some(Some(top)) = &highest.value else {
                     return self.nothing(fixed, &highest);
@@ -113,7 +113,7 @@ impl Fixer<'_> {
             }
         };
         let window = Window::plan(progress, &high, self.lookback()?.as_ref()).map_err(mixed)?;
-        self.behind(progress, &highest, &mut fixed.notices);
+        fixed.notices.extend(behind(progress, &highest));
         let is_first = progress.watermark.is_none() && progress.max_seen.is_none();
         let null_cursors = self.cursor.nullable
             && match self.sync.null_cursor {
@@ -193,13 +193,13 @@ impl Fixer<'_> {
         self.source.clock(&request).await.map_err(|error| error.in_table(self.table))
     }
 
-    async fn highest(&self, effort: Effort) -> Result<Highest> {
+    async fn highest(&self, effort: Effort, count_nulls: bool) -> Result<Highest> {
         let request = HighestRequest {
             table: self.table.clone(),
             cursor: self.cursor.read.clone(),
             effort,
             count: None,
-            count_nulls: self.cursor.nullable,
+            count_nulls,
         };
         self.source.highest(&request).await.map_err(|error| error.in_table(self.table))
     }
@@ -306,39 +306,18 @@ impl Fixer<'_> {
         Ok(())
     }
 
-    /// Tells of a source whose highest value is below what was exported.
-    fn behind(&self, progress: &Progress, highest: &Highest, notices: &mut Vec<Notice>) {
-        let (Some(seen), Some(Some(top))) = (&progress.max_seen, &highest.value) else { return };
-        if matches!(top.compare(seen), Ok(Ordering::Less)) {
-            notices.push(behind_notice(top, seen));
-        }
-    }
-
     /// After a run that read nothing: whether the source went backwards, where
     /// that is cheap to know.
     pub(crate) async fn behind_after_nothing(&self, progress: &Progress) -> Result<Option<Notice>> {
-        let Some(seen) = &progress.max_seen else { return Ok(None) };
-        if self.cursor.ceiling == Ceiling::Observed || !self.cursor.indexed {
+        let is_known = self.cursor.ceiling == Ceiling::Observed;
+        if progress.max_seen.is_none() || is_known || !self.cursor.indexed {
             return Ok(None);
         }
-        let request = HighestRequest {
-            table: self.table.clone(),
-            cursor: self.cursor.read.clone(),
-            effort: Effort::Cheap,
-            count: None,
-            count_nulls: false,
-        };
-        let highest = self.source.highest(&request).await?;
-        Ok(match highest.value {
-            Some(Some(top)) if matches!(top.compare(seen), Ok(Ordering::Less)) => {
-                Some(behind_notice(&top, seen))
-            }
-            _ => None,
-        })
+        Ok(behind(progress, &self.highest(Effort::Cheap, false).await?))
     }
 
     async fn count_nulls(&self, fixed: &mut Fixed) -> Result<()> {
-        let nulls = self.highest(Effort::Cheap).await?.nulls;
+        let nulls = self.highest(Effort::Cheap, true).await?.nulls;
         self.tell_nulls(nulls, fixed);
         Ok(())
     }
@@ -369,12 +348,17 @@ fn note(clock: &ClockReading) -> &str {
     clock.fence_note.as_deref().unwrap_or("in flight")
 }
 
-fn behind_notice(top: &Position, seen: &Position) -> Notice {
+/// Tells of a source whose highest value is below what was exported.
+fn behind(progress: &Progress, highest: &Highest) -> Option<Notice> {
+    let (Some(seen), Some(Some(top))) = (&progress.max_seen, &highest.value) else { return None };
+    if !matches!(top.compare(seen), Ok(Ordering::Less)) {
+        return None;
+    }
     let message = format!(
         "the source's highest value {top} is below {seen}, which was exported before; was it \
          restored or truncated?"
     );
-    Notice::new(NoticeCode::SourceBehindWatermark, message)
+    Some(Notice::new(NoticeCode::SourceBehindWatermark, message))
 }
 
 fn mixed(error: CompareError) -> Error {
