@@ -74,6 +74,6 @@ pub use extent::{CursorExtent, cursor_extent, rows_outside};
 pub use publish::{LedgerEntry, Load, OpenRows, Publisher, TargetTable};
 pub use reading::{BatchStream, Counters, Reading};
 pub use source::{
-    ClockReading, ClockRequest, Connector, Effort, FencePurpose, Highest, HighestRequest, Hold,
-    Slices, Source, SplitRequest, TableFilter,
+    ClockReading, ClockRequest, Connector, DiagnosedTable, Effort, FencePurpose, FindRequest,
+    Finding, Highest, HighestRequest, Hold, Slices, Source, SplitRequest, TableFilter, Verdict,
 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use tidelake_model::{
     CredentialInfo, CursorRead, FenceMode, Notice, ReadMethod, Result, Slice, Table, TableName,
     TableRead,
@@ -138,6 +139,55 @@ pub struct SplitRequest {
     pub key: Option<String>,
 }
 
+/// What [`Source::find`] is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindRequest {
+    /// The table and the columns that are wanted; its range and its cursor do not
+    /// count.
+    pub read: TableRead,
+    /// The columns by which rows are found, such as those of the key.
+    pub key: Vec<String>,
+    /// Values of those columns, as the source itself prints them, one list for
+    /// each row that is looked for; `None` is NULL. At most a few hundred.
+    pub values: Vec<Vec<Option<String>>>,
+}
+
+/// What [`Source::diagnose`] is asked of one table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiagnosedTable {
+    /// The table.
+    pub table: Table,
+    /// Its cursor, where it has one.
+    pub cursor: Option<CursorRead>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As it should be.
+    Fine,
+    /// Works, with a weakness that the user should know.
+    Warning,
+    /// A run would fail.
+    Failure,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub verdict: Verdict,
+    /// What was looked at, in one or two words, such as `clock`.
+    pub topic: String,
+    /// The table, where it is about one.
+    pub table: Option<TableName>,
+    /// What was found: a lowercase sentence without a full stop.
+    pub message: String,
+    /// The remedy.
+    pub hint: Option<String>,
+}
+
 /// Keeps a snapshot alive until it is dropped.
 pub type Hold = Box<dyn Any + Send + Sync>;
 
@@ -175,6 +225,15 @@ pub trait Source: Send + Sync {
     /// Reads one slice. Each row of the range arrives exactly once over all
     /// slices of a split. The statement that is run is logged at DEBUG.
     async fn read(&self, slice: &Slice) -> Result<Reading>;
+
+    /// Reads the rows that have these keys, in a snapshot of its own. A value that
+    /// does not fit its column is an error of kind `Configuration` that names it.
+    async fn find(&self, request: &FindRequest) -> Result<Reading>;
+
+    /// Looks for what would make a run fail or go slowly: privileges, replica lag,
+    /// settings of the server, and for each table whether its cursor is indexed,
+    /// nullable, a plain date, and rising. Reads only what is cheap.
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>>;
 
     /// The statement that reads the slice, for people to see.
     fn statement(&self, slice: &Slice) -> String;

@@ -16,8 +16,9 @@ use tidelake_connector::conformance::{
     run_source_suite, source_cases,
 };
 use tidelake_connector::{
-    Capabilities, ClockReading, ClockRequest, Highest, HighestRequest, LedgerEntry, Load,
-    Publisher, Reading, Slices, Source, SplitRequest, TableFilter, TargetTable,
+    Capabilities, ClockReading, ClockRequest, DiagnosedTable, FindRequest, Finding, Highest,
+    HighestRequest, LedgerEntry, Load, Publisher, Reading, Slices, Source, SplitRequest,
+    TableFilter, TargetTable,
 };
 use tidelake_model::{Error, ErrorKind, PublishMethod, Result, RunId, Slice, Strategy, Table};
 use tidelake_watermark::{Fence, Range};
@@ -131,6 +132,14 @@ impl<T: Source> Source for Faulty<T> {
             _ => {}
         }
         self.inner.read(&slice).await
+    }
+
+    async fn find(&self, request: &FindRequest) -> Result<Reading> {
+        self.inner.find(request).await
+    }
+
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        self.inner.diagnose(tables).await
     }
 
     fn statement(&self, slice: &Slice) -> String {

@@ -90,6 +90,7 @@ fn full_manifest() -> Manifest {
                 safety_lag: 300,
                 version: Some(4),
                 progress: Progress::default(),
+                purpose: tidelake_model::Purpose::Run,
             },
             progress,
         }),

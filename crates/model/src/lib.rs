@@ -23,12 +23,18 @@ pub use manifest::{
     PendingCommit, ReplacedGeneration, StagedObject, TakenOut, UploadPart, UploadRef,
 };
 pub use notice::{Notice, NoticeCode};
-pub use read::{CursorRead, InfiniteTime, Policies, Slice, SpecialNumber, TableRead};
-pub use run::{RunId, RunRecord, RunStatus, Step, TableRun, TableRunStatus, WindowRecord};
+pub use read::{
+    CursorRead, InfiniteTime, Policies, Slice, SpecialNumber, TableRead, TimestampUnit, ZeroDate,
+};
+pub use run::{
+    BackfillPiece, Purpose, RunId, RunRecord, RunStatus, Step, TableRun, TableRunStatus,
+    WindowRecord,
+};
 pub use sync::{
-    Compression, ErrorAction, FenceMode, FenceSettings, IncrementalTable, MetadataSettings,
-    NullCursor, PublishMethod, PublishSettings, ReadMethod, SourceSettings, Strategy, SyncConfig,
-    TableReadSettings, TargetLocation, TargetSettings,
+    ColumnCast, ColumnSelection, Compression, DeclaredKey, ErrorAction, FenceMode, FenceSettings,
+    IncrementalTable, MetadataSettings, NullCursor, PublishMethod, PublishSettings, ReadMethod,
+    SchemaDrift, SourceSettings, Strategy, SyncConfig, TableReadSettings, TargetLocation,
+    TargetSettings,
 };
 pub use table::{Column, CursorType, Table, TableKind, TableName};
 pub use text::{cursor_text, instant_text, position_text, progress_text, range_text};

@@ -42,6 +42,8 @@ pub enum NoticeCode {
     LeaseTaken,
     /// A column was added, dropped or changed.
     SchemaChanged,
+    /// The connection was lost on the way, and reading went on.
+    Retried,
     /// A setting may not do what it seems to.
     Setting,
 }

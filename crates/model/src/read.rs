@@ -17,13 +17,18 @@ pub struct CursorRead {
     pub kinds: Vec<Kind>,
 }
 
-/// What becomes of NaN and infinite numbers that a decimal cannot hold.
+/// What becomes of NaN and infinite numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpecialNumber {
-    /// NULL, counted.
+    /// Kept where the column's type has them, as floats and texts do; NULL and
+    /// counted in a decimal, which has none.
     #[default]
+    Nan,
+    /// NULL in every column, counted.
     Null,
+    /// Decimal columns become text columns that say what the source says.
+    Text,
     /// The table fails.
     Fail,
 }
@@ -37,8 +42,35 @@ pub enum InfiniteTime {
     Null,
     /// The lowest or highest value that the type can hold, counted.
     Clamp,
+    /// Columns of dates and times, cursors aside, become text columns that say
+    /// what the source says.
+    Text,
     /// The table fails.
     Fail,
+}
+
+/// What becomes of dates that no calendar has, such as `0000-00-00`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZeroDate {
+    /// NULL, counted.
+    #[default]
+    Null,
+    /// Columns of dates and times become text columns.
+    Text,
+    /// The table fails.
+    Fail,
+}
+
+/// Unit of the lake's time stamps where the source has more than microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimestampUnit {
+    /// Microseconds; a column that has more digits is text.
+    #[default]
+    Us,
+    /// Nanoseconds, for the columns that have more digits than microseconds.
+    Ns,
 }
 
 /// What becomes of values that the lake's types cannot hold.
@@ -48,6 +80,12 @@ pub struct Policies {
     pub special_number: SpecialNumber,
     /// Infinite dates and times.
     pub infinite_time: InfiniteTime,
+    /// Dates that no calendar has.
+    #[serde(default)]
+    pub zero_date: ZeroDate,
+    /// Unit of time stamps with more digits than microseconds.
+    #[serde(default)]
+    pub timestamp_unit: TimestampUnit,
 }
 
 /// What is read of one table in one run.

@@ -243,6 +243,37 @@ pub struct WindowRecord {
     /// Progress that was loaded.
     #[serde(with = "crate::text::progress_text")]
     pub progress: Progress,
+    /// What the window is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+}
+
+/// What a window is read, or a commit made, for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// An ordinary run.
+    #[default]
+    Run,
+    /// One piece of a backfill.
+    Backfill(BackfillPiece),
+    /// Rows that `verify` found to differ are read again.
+    Repair,
+    /// Small files are merged; nothing is read from the source.
+    Compact,
+}
+
+/// One piece of a backfill, which is a run of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackfillPiece {
+    /// The backfill: the run id of its first piece.
+    pub backfill: RunId,
+    /// Its whole range, in words: what it is found by.
+    pub range: String,
+    /// Number of the piece, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
 }
 
 /// One table within a run, as the state store keeps it.

@@ -33,6 +33,18 @@ pub struct SyncConfig {
     pub fence: FenceSettings,
     /// What becomes of values that cannot be represented.
     pub policies: Policies,
+    /// Per table: the columns that are read, where not all are.
+    #[serde(default)]
+    pub columns: Vec<ColumnSelection>,
+    /// Per table: the key, where it is not the catalogue's.
+    #[serde(default)]
+    pub keys: Vec<DeclaredKey>,
+    /// Per column: the type in the lake, where it is not the catalogue's.
+    #[serde(default)]
+    pub casts: Vec<ColumnCast>,
+    /// What a changed column means for an incremental table.
+    #[serde(default)]
+    pub schema_drift: SchemaDrift,
     /// Where the lake is.
     pub target: TargetSettings,
     /// Readers inside one large table: `None` automatic, 0 all cores, −n cores/n.
@@ -160,6 +172,54 @@ pub struct FenceSettings {
     pub wait: u64,
     /// Database users whose transactions do not count.
     pub ignore_users: Vec<String>,
+    /// Credential of the primary, where the source is a standby.
+    #[serde(default)]
+    pub primary_credential_id: Option<String>,
+}
+
+/// Which columns of a table are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnSelection {
+    /// The table, as the catalogue spells it.
+    pub table: TableName,
+    /// Only these, where some are named.
+    pub include: Vec<String>,
+    /// Not these.
+    pub exclude: Vec<String>,
+}
+
+/// The key of a table as the user declares it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredKey {
+    /// The table.
+    pub table: TableName,
+    /// Its columns, in order.
+    pub columns: Vec<String>,
+}
+
+/// The type that a column has in the lake by the user's wish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnCast {
+    /// The table.
+    pub table: TableName,
+    /// The column.
+    pub column: String,
+    /// The type.
+    pub data_type: arrow_schema::DataType,
+}
+
+/// What a changed column means for a table whose lake is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaDrift {
+    /// The table stops before a byte is read.
+    #[default]
+    Fail,
+    /// The lake follows where it can: columns are added, dropped ones stay NULL,
+    /// and types are widened.
+    Evolve,
+    /// The lake keeps its columns: new ones are left out, dropped ones are NULL.
+    Ignore,
 }
 
 /// Where the lake is.

@@ -110,10 +110,10 @@ fn relax(table: &mut Table, policies: Policies) {
     for column in table.columns.iter_mut().filter(|column| column.key_position.is_none()) {
         let becomes_null = match column.field.data_type() {
             DataType::Decimal128(..) | DataType::Decimal256(..) => {
-                policies.special_number == SpecialNumber::Null
+                policies.special_number != SpecialNumber::Fail
             }
             DataType::Date32 | DataType::Time64(_) | DataType::Timestamp(..) => {
-                policies.infinite_time == InfiniteTime::Null
+                matches!(policies.infinite_time, InfiniteTime::Null | InfiniteTime::Text)
             }
             _ => false,
         };

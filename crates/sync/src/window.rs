@@ -9,8 +9,8 @@ use tidelake_connector::{
     Capabilities, ClockReading, ClockRequest, Effort, FencePurpose, Highest, HighestRequest, Source,
 };
 use tidelake_model::{
-    Error, ErrorKind, FenceMode, Notice, NoticeCode, NullCursor, Result, SyncConfig, TableName,
-    WindowRecord, instant_text,
+    Error, ErrorKind, FenceMode, Notice, NoticeCode, NullCursor, Purpose, Result, SyncConfig,
+    TableName, WindowRecord, instant_text,
 };
 use tidelake_watermark::{
     Bound, Ceiling, CompareError, Cursor, Decimal, FENCE_SETBACK_NANOS, Fence, Kind, Lookback,
@@ -46,6 +46,7 @@ pub(crate) fn whole() -> WindowRecord {
         safety_lag: 0,
         version: None,
         progress: Progress::default(),
+        purpose: Purpose::Run,
     }
 }
 
@@ -143,6 +144,7 @@ impl Fixer<'_> {
             safety_lag: self.sync.safety_lag,
             version,
             progress: progress.clone(),
+            purpose: Purpose::Run,
         };
         tracing::debug!(
             table = %self.table,

@@ -194,8 +194,17 @@ fn config(zone: Option<&str>, safety_lag: u64) -> SyncConfig {
         safety_gap: None,
         null_cursor: NullCursor::First,
         cursor_zone: zone.map(str::to_owned),
-        fence: FenceSettings { mode: FenceMode::Auto, wait: 0, ignore_users: vec![] },
+        fence: FenceSettings {
+            mode: FenceMode::Auto,
+            wait: 0,
+            ignore_users: vec![],
+            primary_credential_id: None,
+        },
         policies: Policies::default(),
+        columns: vec![],
+        keys: vec![],
+        casts: vec![],
+        schema_drift: tidelake_model::SchemaDrift::default(),
         target: TargetSettings {
             location: TargetLocation::Folder("memory".into()),
             sub_path: None,

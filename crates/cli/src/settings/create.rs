@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tidelake_model::{
     Compression, ErrorAction, FenceMode, FenceSettings, InfiniteTime, MetadataSettings, NullCursor,
-    Policies, PublishMethod, PublishSettings, Result, SourceSettings, SpecialNumber, SyncConfig,
-    TargetLocation, TargetSettings,
+    Policies, PublishMethod, PublishSettings, Result, SchemaDrift, SourceSettings, SpecialNumber,
+    SyncConfig, TargetLocation, TargetSettings,
 };
 use tidelake_sync::{IncrementalRequest, SyncDraft};
 use tidelake_watermark::Decimal;
@@ -56,6 +56,10 @@ impl CreateSettings {
             cursor_zone: args.cursor.cursor_zone.clone(),
             fence: fence(&args)?,
             policies: policies(&args),
+            columns: vec![],
+            keys: vec![],
+            casts: vec![],
+            schema_drift: SchemaDrift::Fail,
             target: target(&args)?,
             parallel: args.speed.parallel,
             n_jobs: n_jobs(&args)?,
@@ -183,6 +187,7 @@ fn fence(args: &CreateArgs) -> Result<FenceSettings> {
         },
         wait: quantity::seconds("--inflight-wait", &args.cursor.inflight_wait)?,
         ignore_users: comma_list("--inflight-ignore", args.cursor.inflight_ignore.as_deref())?,
+        primary_credential_id: None,
     })
 }
 
@@ -190,13 +195,14 @@ fn policies(args: &CreateArgs) -> Policies {
     Policies {
         special_number: match args.columns.on_special_number {
             SpecialNumberName::Fail => SpecialNumber::Fail,
-            _ => SpecialNumber::Null,
+            _ => SpecialNumber::Nan,
         },
         infinite_time: match args.columns.on_infinite_time {
             InfiniteTimeName::Clamp => InfiniteTime::Clamp,
             InfiniteTimeName::Fail => InfiniteTime::Fail,
             _ => InfiniteTime::Null,
         },
+        ..Policies::default()
     }
 }
 

@@ -19,8 +19,8 @@ use super::database::{MemoryDatabase, Row, Stored};
 use crate::capabilities::Capabilities;
 use crate::reading::{Counters, Reading};
 use crate::source::{
-    ClockReading, ClockRequest, Effort, FencePurpose, Highest, HighestRequest, Hold, Slices,
-    Source, SplitRequest, TableFilter,
+    ClockReading, ClockRequest, DiagnosedTable, Effort, FencePurpose, FindRequest, Finding,
+    Highest, HighestRequest, Hold, Slices, Source, SplitRequest, TableFilter,
 };
 use crate::sql;
 
@@ -255,6 +255,14 @@ impl Source for MemorySource {
         let schema = read.schema();
         let batches = batches(read.clone(), places, rows);
         Ok(Reading { schema, batches: batches.boxed(), counters: Counters::default() })
+    }
+
+    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
+        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    }
+
+    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        Ok(vec![])
     }
 
     fn statement(&self, slice: &Slice) -> String {

@@ -261,10 +261,10 @@ impl Column {
                         let hint = "choose --on-infinite-time null or clamp";
                         return Err(data(message).with_hint(hint));
                     }
-                    InfiniteTime::Null if !self.field.is_nullable() => {
+                    InfiniteTime::Null | InfiniteTime::Text if !self.field.is_nullable() => {
                         return Err(cannot_be_null(name, "infinite or beyond the range"));
                     }
-                    InfiniteTime::Null => self.push_null(),
+                    InfiniteTime::Null | InfiniteTime::Text => self.push_null(),
                     InfiniteTime::Clamp => {
                         self.values.store_end(*high);
                         self.nulls.append_non_null();

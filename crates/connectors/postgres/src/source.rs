@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use tidelake_connector::sql::{check, quote_text};
 use tidelake_connector::{
-    Capabilities, ClockReading, ClockRequest, Counters, Highest, HighestRequest, Reading, Slices,
-    Source, SplitRequest, TableFilter,
+    Capabilities, ClockReading, ClockRequest, Counters, DiagnosedTable, FindRequest, Finding,
+    Highest, HighestRequest, Reading, Slices, Source, SplitRequest, TableFilter,
 };
 use tidelake_model::{Error, ErrorKind, Result, Slice, Table};
 
@@ -112,6 +112,14 @@ impl Source for PostgresSource {
     async fn read(&self, slice: &Slice) -> Result<Reading> {
         let reading = self.read_part(slice).await;
         reading.map_err(|error| error.in_table(&slice.read.table).in_slice(slice.number))
+    }
+
+    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
+        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    }
+
+    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        Ok(vec![])
     }
 
     fn statement(&self, slice: &Slice) -> String {

@@ -85,7 +85,7 @@ impl CellReader {
             column_type: ColumnType::of(&column.source_type),
             unit,
             only,
-            null_special: policies.special_number == SpecialNumber::Null,
+            null_special: policies.special_number != SpecialNumber::Fail,
             counters,
         })
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use tidelake_connector::sql::check;
 use tidelake_connector::{
-    Capabilities, ClockReading, ClockRequest, Highest, HighestRequest, Reading, Slices, Source,
-    SplitRequest, TableFilter,
+    Capabilities, ClockReading, ClockRequest, DiagnosedTable, FindRequest, Finding, Highest,
+    HighestRequest, Reading, Slices, Source, SplitRequest, TableFilter,
 };
 use tidelake_model::{Column, Error, ErrorKind, Result, Slice, Table};
 use tidelake_watermark::{Fence, Kind, Value};
@@ -172,6 +172,14 @@ impl Source for SqliteSource {
                 .in_slice(slice.number));
         };
         Ok(read(connection, slice.clone(), part))
+    }
+
+    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
+        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    }
+
+    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        Ok(vec![])
     }
 
     fn statement(&self, slice: &Slice) -> String {

@@ -137,6 +137,7 @@ fn window() -> WindowRecord {
         safety_lag: 0,
         version: None,
         progress: Progress::default(),
+        purpose: tidelake_model::Purpose::Run,
     }
 }
 
@@ -187,8 +188,17 @@ pub(super) fn sync_config(env: &str, sync_id: &str) -> SyncConfig {
         safety_gap: None,
         null_cursor: NullCursor::First,
         cursor_zone: None,
-        fence: FenceSettings { mode: FenceMode::Auto, wait: 30, ignore_users: vec![] },
+        fence: FenceSettings {
+            mode: FenceMode::Auto,
+            wait: 30,
+            ignore_users: vec![],
+            primary_credential_id: None,
+        },
         policies: Policies::default(),
+        columns: vec![],
+        keys: vec![],
+        casts: vec![],
+        schema_drift: tidelake_model::SchemaDrift::default(),
         target: TargetSettings {
             location: TargetLocation::Folder("/lake".to_owned()),
             sub_path: None,

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use tidelake_connector::memory::MemorySource;
 use tidelake_connector::{
-    Capabilities, ClockReading, ClockRequest, Connector, Highest, HighestRequest, Publisher,
-    Reading, Slices, Source, SplitRequest, TableFilter,
+    Capabilities, ClockReading, ClockRequest, Connector, DiagnosedTable, FindRequest, Finding,
+    Highest, HighestRequest, Publisher, Reading, Slices, Source, SplitRequest, TableFilter,
 };
 use tidelake_lake::Storage;
 use tidelake_model::{
@@ -150,6 +150,14 @@ impl Source for LiveSource {
     async fn read(&self, slice: &Slice) -> Result<Reading> {
         self.control.point().await?;
         self.inner.read(slice).await
+    }
+
+    async fn find(&self, request: &FindRequest) -> Result<Reading> {
+        self.inner.find(request).await
+    }
+
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        self.inner.diagnose(tables).await
     }
 
     fn statement(&self, slice: &Slice) -> String {

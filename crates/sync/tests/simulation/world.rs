@@ -289,8 +289,17 @@ impl World {
             safety_gap: None,
             null_cursor: self.null_cursor,
             cursor_zone: None,
-            fence: FenceSettings { mode: FenceMode::Auto, wait: 0, ignore_users: vec![] },
+            fence: FenceSettings {
+                mode: FenceMode::Auto,
+                wait: 0,
+                ignore_users: vec![],
+                primary_credential_id: None,
+            },
             policies: Policies::default(),
+            columns: vec![],
+            keys: vec![],
+            casts: vec![],
+            schema_drift: tidelake_model::SchemaDrift::default(),
             target: TargetSettings {
                 location: TargetLocation::Folder("memory".into()),
                 sub_path: None,
