@@ -17,4 +17,8 @@ pub struct Capabilities {
     pub fallback_cursor: bool,
     /// Whether several schemas exist.
     pub schemas: bool,
+    /// Whether any column of times may hold more digits after the second than
+    /// microseconds, whatever it declares: a sync that asks for nanoseconds then
+    /// means all of them.
+    pub open_time_digits: bool,
 }

@@ -71,6 +71,10 @@ pub struct Column {
     /// A warning to show when the column is read, for example that its type is
     /// unknown and is carried as text.
     pub warning: Option<String>,
+    /// Whether the field's type is not the catalogue's but one that the user chose,
+    /// by a cast or a policy: whatever the column holds is to be read as that type.
+    #[serde(default)]
+    pub chosen: bool,
 }
 
 impl Column {

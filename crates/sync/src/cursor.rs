@@ -185,6 +185,7 @@ mod tests {
             key_position: None,
             indexed: false,
             warning: None,
+            chosen: false,
         }
     }
 

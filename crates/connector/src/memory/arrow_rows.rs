@@ -22,6 +22,7 @@ pub fn column(name: &str, data_type: DataType, nullable: bool) -> Result<Column>
         key_position: None,
         indexed: true,
         warning: None,
+        chosen: false,
     })
 }
 

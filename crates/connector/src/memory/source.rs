@@ -137,6 +137,7 @@ impl Source for MemorySource {
             composite_cursor: true,
             fallback_cursor: true,
             schemas: true,
+            open_time_digits: false,
         }
     }
 

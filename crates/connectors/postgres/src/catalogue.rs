@@ -179,6 +179,7 @@ fn column(row: &Row) -> Result<CatalogueColumn> {
         key_position,
         indexed: get(row, 10)?,
         warning,
+        chosen: false,
     };
     Ok(CatalogueColumn { column, carried, not_null })
 }

@@ -87,6 +87,7 @@ impl Source for PostgresSource {
             composite_cursor: true,
             fallback_cursor: true,
             schemas: true,
+            open_time_digits: false,
         }
     }
 

@@ -179,6 +179,7 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
             key_position: info.key.checked_sub(1),
             indexed: is_row_number || leading.contains(&info.place),
             warning: column_type.warning(&info.declaration),
+            chosen: false,
         }
     });
     let columns: Vec<Column> = columns.collect();

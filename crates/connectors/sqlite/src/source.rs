@@ -93,6 +93,7 @@ impl Source for SqliteSource {
             composite_cursor: true,
             fallback_cursor: true,
             schemas: false,
+            open_time_digits: true,
         }
     }
 
