@@ -1,10 +1,13 @@
 //! Range replaces: taking rows that are read again out of the lake.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use arrow::array::RecordBatch;
 use arrow::compute::{and, is_not_null};
+use arrow::datatypes::Schema;
+use futures::TryStreamExt;
 use tidelake_connector::{CursorExtent, cursor_extent, rows_outside};
 use tidelake_lake::{FileExtent, TableLake, TableWriter, WriterSettings};
 use tidelake_model::{
@@ -88,6 +91,8 @@ pub(crate) async fn rows_to_take_out(
     if window.replaces {
         return Ok(Replacement::default());
     }
+    // Rows without a value leave only where they are read again.
+    let nulls = nulls && window.null_cursors;
     let mut replacement =
         Replacement { highest: head.live_highest.clone(), ..Replacement::default() };
     if !can_meet(head, range, nulls)? {
@@ -97,7 +102,13 @@ pub(crate) async fn rows_to_take_out(
     let mut writer: Option<TableWriter> = None;
     let result = async {
         for file in lake.live_files(latest).await? {
-            let overlap = overlap(&file, range, nulls)?;
+            let mut overlap = overlap(&file, range, nulls)?;
+            // The values of a file may lie on both sides of the range, and none in it.
+            if overlap == Overlap::Straddles
+                && rows_of_file(lake, head, &file, range, cursor, nulls).await? == 0
+            {
+                overlap = Overlap::Outside;
+            }
             let taken_out = match overlap {
                 Overlap::Outside => {
                     let highest = replacement.highest.take();
@@ -136,7 +147,49 @@ pub(crate) async fn rows_to_take_out(
     Ok(replacement)
 }
 
-/// What a run that reads everything above `low` would touch.
+/// Rows of the lake that lie in a range, counted in its files.
+pub(crate) async fn rows_in_range(
+    lake: &TableLake,
+    latest: &Latest,
+    head: &Manifest,
+    range: &Range,
+    cursor: &CursorRead,
+) -> Result<u64> {
+    let mut rows = 0_u64;
+    for file in lake.live_files(latest).await? {
+        let inside = match overlap(&file, range, false)? {
+            Overlap::Outside => 0,
+            Overlap::Inside => file.rows,
+            Overlap::Straddles => rows_of_file(lake, head, &file, range, cursor, false).await?,
+        };
+        rows = rows.saturating_add(inside);
+    }
+    Ok(rows)
+}
+
+/// Rows of one file that lie in a range; only the cursor's columns are read.
+async fn rows_of_file(
+    lake: &TableLake,
+    head: &Manifest,
+    file: &DataFile,
+    range: &Range,
+    cursor: &CursorRead,
+    nulls: bool,
+) -> Result<u64> {
+    let is_wanted = |name: &str| cursor.cursor.columns().iter().any(|column| column == name);
+    let fields = head.schema.fields().iter().filter(|field| is_wanted(field.name())).cloned();
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let mut batches = lake.rows(vec![file.clone()], schema);
+    let mut rows = 0_u64;
+    while let Some(batch) = batches.try_next().await? {
+        let stays = keep_mask(&batch, cursor, range, nulls)?.true_count();
+        let inside = batch.num_rows().saturating_sub(stays);
+        rows = rows.saturating_add(u64::try_from(inside).unwrap_or(u64::MAX));
+    }
+    Ok(rows)
+}
+
+/// What a run that reads a range again would touch.
 pub(crate) async fn touches(
     lake: &TableLake,
     latest: Option<&Latest>,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tidelake_lake::Claim;
 use tidelake_model::{
-    Actor, Error, ErrorKind, Head, MANIFEST_FORMAT, Notice, NoticeCode, Owner, Result, TableRun,
-    TableRunStatus, WindowRecord,
+    Actor, Error, ErrorKind, Head, MANIFEST_FORMAT, Notice, NoticeCode, Owner, Purpose, Result,
+    TableRun, TableRunStatus, WindowRecord,
 };
 use tidelake_state::{TableState, TableUpdate, WatermarkSettings};
 use tidelake_watermark::Progress;
@@ -212,6 +212,7 @@ impl TableWork<'_> {
             return Ok(true);
         }
         let was_exported = unfinished.status == TableRunStatus::Committed;
+        let window = unfinished.window.clone();
         self.record = Arc::new(Mutex::new(unfinished));
         self.finish_commit(&pending, false).await?;
         let manifest = &pending.manifest;
@@ -227,6 +228,7 @@ impl TableWork<'_> {
                 ),
             },
         ));
+        self.finished_earlier = window;
         self.start_over().await;
         Ok(false)
     }
@@ -241,7 +243,8 @@ impl TableWork<'_> {
             && !self.run.request.reset_watermarks
             && unfinished.window.as_ref().is_some_and(|window| self.applies(window));
         if let (true, Some(window)) = (still_applies, unfinished.window.take()) {
-            self.pass(earlier, window, vec![], vec![], false).await?;
+            self.pass(earlier, window.clone(), vec![], vec![], false).await?;
+            self.finished_earlier = Some(window);
             self.note(Notice::new(
                 NoticeCode::Recovered,
                 format!("run {earlier} was interrupted while it read; its window was read afresh"),
@@ -258,6 +261,9 @@ impl TableWork<'_> {
     /// the watermark are what they were.
     fn applies(&self, window: &WindowRecord) -> bool {
         let Some(cursor) = &self.selected.cursor else { return false };
+        if window.purpose == Purpose::Compact {
+            return false;
+        }
         let same_kinds = window.high.as_ref().is_some_and(|high| high.kinds() == cursor.read.kinds);
         same_kinds && window.version == self.version()
     }

@@ -23,7 +23,7 @@ use crate::context::RunContext;
 use crate::events::{Event, Events};
 use crate::metadata;
 use crate::publish::check_places;
-use crate::table_run::run_table;
+use crate::table_run::{Task, run_table};
 use crate::tables::{SelectedTable, table_key, tables_of};
 
 /// Most readers of a run, whatever was asked for: each has a connection.
@@ -173,7 +173,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let sync = app.state.sync(&request.env, &request.sync_id).await?;
     let source = connect_source(app, &sync).await?;
     let publisher = connect_publisher(app, &sync).await?;
-    let storage = app.storages.open(&sync.target.location).await?;
+    let lake = Lake::new(app.storages.open(&sync.target.location).await?);
     let mut selected = vec![];
     let mut reports = vec![];
     for table in tables_of(&sync, source.as_ref()).await? {
@@ -196,23 +196,8 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
         run_id,
         tables: selected.iter().map(|table| table.table.name.clone()).collect(),
     });
-    let (degree, readers) = readers(&sync, request.cores);
-    let stop = request.cancel.child_token();
-    let context = RunContext {
-        app: app.clone(),
-        run_id,
-        source,
-        publisher,
-        lake: Lake::new(storage),
-        pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
-        degree,
-        shares: Shares::of(sync.memory_limit, readers),
-        identity: app.state.identity().await?,
-        stop: stop.clone(),
-        held: std::sync::Mutex::new(begun.tables.iter().map(|table| table.lease.clone()).collect()),
-        request,
-        sync,
-    };
+    let systems = Systems { sync, source, publisher, lake };
+    let context = context(app, request, systems, &begun).await?;
     let work = work(&context, selected, begun.tables);
     let mut done = tokio::select! {
         biased;
@@ -238,6 +223,41 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     Ok(RunReport { run_id, sync_id, status, tables: reports, notices })
 }
 
+/// What a run works between.
+#[derive(Clone)]
+pub(crate) struct Systems {
+    pub(crate) sync: SyncConfig,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) publisher: Option<Arc<dyn Publisher>>,
+    pub(crate) lake: Lake,
+}
+
+/// What the tables of a run share, whose leases are held.
+pub(crate) async fn context(
+    app: &Application,
+    request: RunRequest,
+    systems: Systems,
+    begun: &Begun,
+) -> Result<RunContext> {
+    let Systems { sync, source, publisher, lake } = systems;
+    let (degree, readers) = readers(&sync, request.cores);
+    Ok(RunContext {
+        app: app.clone(),
+        run_id: begun.run.run_id,
+        source,
+        publisher,
+        lake,
+        pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
+        degree,
+        shares: Shares::of(sync.memory_limit, readers),
+        identity: app.state.identity().await?,
+        stop: request.cancel.child_token(),
+        held: std::sync::Mutex::new(begun.tables.iter().map(|table| table.lease.clone()).collect()),
+        request,
+        sync,
+    })
+}
+
 /// Works on the tables, so many at once. After a failure no new one is started,
 /// unless the sync says to go on.
 async fn work(
@@ -254,7 +274,7 @@ async fn work(
         if is_over || context.stop.is_cancelled() {
             return TableReport::unstarted(&selected.table.name, selected.mode());
         }
-        let report = run_table(context, selected, state).await;
+        let report = run_table(context, selected, state, &Task::Window).await;
         if report.error.is_some() {
             failed.store(true, Ordering::Relaxed);
         }
@@ -265,7 +285,7 @@ async fn work(
 
 /// Renews the leases for as long as the run lasts. When one went to another, the
 /// run stops reading; the state store refuses whatever it still tries.
-async fn renew_leases(context: &RunContext) -> Infallible {
+pub(crate) async fn renew_leases(context: &RunContext) -> Infallible {
     let LeaseTimes { ttl, renew_every } = context.app.leases;
     loop {
         tokio::time::sleep(renew_every).await;
@@ -286,7 +306,7 @@ async fn renew_leases(context: &RunContext) -> Infallible {
 
 /// Takes the leases. Where a holder on this machine is gone for certain, its
 /// leases end at once, so that cron need not wait after a kill.
-async fn begin(
+pub(crate) async fn begin(
     app: &Application,
     sync: &SyncConfig,
     run_id: RunId,
@@ -412,7 +432,7 @@ pub(crate) fn degree_of(
 }
 
 /// `stopped` tells that the user interrupted: tables may not even have been begun.
-fn status_of(reports: &[TableReport], stopped: bool) -> RunStatus {
+pub(crate) fn status_of(reports: &[TableReport], stopped: bool) -> RunStatus {
     let is_done = |report: &&TableReport| {
         report.error.is_none()
             && matches!(report.status, Some(TableRunStatus::Completed | TableRunStatus::Committed))

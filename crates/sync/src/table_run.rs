@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidelake_lake::TableLake;
 use tidelake_model::{
     Error, ErrorKind, Latest, Manifest, Notice, NoticeCode, Result, RunId, Step, TableRun,
-    TableRunStatus, UploadRef,
+    TableRunStatus, UploadRef, WindowRecord,
 };
 use tidelake_state::{Lease, TableState, TableUpdate, WatermarkSettings};
 use tidelake_watermark::Progress;
@@ -15,10 +15,20 @@ use tokio::sync::Mutex;
 use crate::columns::column_notices;
 use crate::context::RunContext;
 use crate::events::Event;
+use crate::piece::Piece;
 use crate::run::{RunMode, TableReport};
 use crate::slices::abort;
 use crate::tables::SelectedTable;
 use crate::window::{Fixed, Fixer, whole};
+
+/// What is done with a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Task {
+    /// The window above the watermark is read, or the whole table.
+    Window,
+    /// One fixed range below the watermark is read again.
+    Piece(Piece),
+}
 
 /// The work on one table.
 pub(crate) struct TableWork<'a> {
@@ -32,6 +42,8 @@ pub(crate) struct TableWork<'a> {
     pub(crate) report: TableReport,
     /// The record of the pass that is under way.
     pub(crate) record: Arc<Mutex<TableRun>>,
+    /// The window of an earlier run that this one finished.
+    pub(crate) finished_earlier: Option<WindowRecord>,
 }
 
 /// Works on one table from lease to advance, and says what became of it.
@@ -39,6 +51,7 @@ pub(crate) async fn run_table(
     run: &RunContext,
     selected: SelectedTable,
     state: TableState,
+    task: &Task,
 ) -> TableReport {
     let mut work = TableWork::new(run, selected, state);
     let table = work.selected.table.name.clone();
@@ -46,7 +59,7 @@ pub(crate) async fn run_table(
         table: table.clone(),
         estimated_rows: work.selected.table.estimated_rows,
     });
-    if let Err(error) = work.go().await {
+    if let Err(error) = work.go(task).await {
         let error = run.reason_of(error);
         work.end_with(error.in_table(&table).in_run(run.run_id)).await;
     }
@@ -70,17 +83,35 @@ impl<'a> TableWork<'a> {
             ..TableReport::unstarted(&name, selected.mode())
         };
         let record = Arc::new(Mutex::new(new_record(run.run_id, &selected, &state.lease)));
-        Self { run, selected, state, lake, latest: None, head: None, report, record }
+        Self {
+            run,
+            selected,
+            state,
+            lake,
+            latest: None,
+            head: None,
+            report,
+            record,
+            finished_earlier: None,
+        }
     }
 
     /// The whole order of things.
-    async fn go(&mut self) -> Result<()> {
+    async fn go(&mut self, task: &Task) -> Result<()> {
         self.check_lake().await?;
         self.fault(Step::Load).await?;
         if self.finish_unfinished().await? {
             return Ok(());
         }
         self.check_stop()?;
+        match task {
+            Task::Window => self.window().await,
+            Task::Piece(piece) => self.piece(piece).await,
+        }
+    }
+
+    /// What is new is read, or the whole table.
+    async fn window(&mut self) -> Result<()> {
         if self.run.request.mode == RunMode::PublishOnly {
             // There was nothing to publish; the end of the run gives the lease back.
             self.report.status.get_or_insert(TableRunStatus::Completed);
@@ -230,7 +261,7 @@ impl<'a> TableWork<'a> {
     }
 
     /// What is stored, or what the sync says a new watermark starts with.
-    fn progress(&self) -> Result<Progress> {
+    pub(crate) fn progress(&self) -> Result<Progress> {
         let settings = self.watermark_settings()?;
         let stored = self.state.watermark.as_ref();
         Ok(match (settings, stored) {

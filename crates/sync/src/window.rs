@@ -430,7 +430,7 @@ pub(crate) fn describe(window: &WindowRecord) -> String {
     text
 }
 
-fn describe_range(range: &Range) -> String {
+pub(crate) fn describe_range(range: &Range) -> String {
     let low = match &range.low {
         None => "(…".to_owned(),
         Some(Bound { at, inclusive: true }) => format!("[{at}"),

@@ -1,0 +1,138 @@
+//! Work on one table of a sync outside its ordinary runs: each piece of work is
+//! a run of its own, under a lease of its own.
+
+use std::sync::Arc;
+
+use tidelake_lake::{Lake, TableLake};
+use tidelake_model::{Error, ErrorKind, Result, Step, TableName};
+use tokio_util::sync::CancellationToken;
+
+use crate::application::Application;
+use crate::events::{Event, Events};
+use crate::run::{
+    OnMismatch, RunMode, RunReport, RunRequest, Systems, begin, connect_publisher, connect_source,
+    context, renew_leases, status_of,
+};
+use crate::table_run::{Task, run_table};
+use crate::tables::{SelectedTable, tables_of};
+
+/// Which table is worked on, and for whom.
+#[derive(Clone)]
+pub struct TableRequest {
+    /// Environment.
+    pub env: String,
+    /// The sync.
+    pub sync_id: String,
+    /// The table, as `schema.table` or, where only one schema has it, `table`.
+    pub table: String,
+    /// Cores of the machine, for the automatic number of readers.
+    pub cores: u32,
+    /// Cancelled when the user interrupts.
+    pub cancel: CancellationToken,
+    /// Takes progress.
+    pub events: Arc<dyn Events>,
+}
+
+/// A table of a sync with the systems it lies between.
+pub(crate) struct OneTable<'a> {
+    pub(crate) app: &'a Application,
+    pub(crate) request: TableRequest,
+    pub(crate) systems: Systems,
+    pub(crate) selected: SelectedTable,
+}
+
+impl<'a> OneTable<'a> {
+    /// Connects and finds the table.
+    pub(crate) async fn open(app: &'a Application, request: TableRequest) -> Result<Self> {
+        let sync = app.state.sync(&request.env, &request.sync_id).await?;
+        let source = connect_source(app, &sync).await?;
+        let publisher = connect_publisher(app, &sync).await?;
+        let lake = Lake::new(app.storages.open(&sync.target.location).await?);
+        let tables = tables_of(&sync, source.as_ref()).await?;
+        let selected = find(tables, &request.table)?;
+        let systems = Systems { sync, source, publisher, lake };
+        Ok(Self { app, request, systems, selected })
+    }
+
+    pub(crate) fn name(&self) -> &TableName {
+        &self.selected.table.name
+    }
+
+    pub(crate) fn lake(&self) -> TableLake {
+        let Systems { lake, sync, .. } = &self.systems;
+        lake.table(sync.target.sub_path.as_deref(), self.name())
+    }
+
+    /// One run: lease, work, end.
+    pub(crate) async fn run(&self, task: &Task) -> Result<RunReport> {
+        let Self { app, request, systems, selected } = self;
+        let run_id = app.host.new_run_id();
+        let begun = begin(app, &systems.sync, run_id, std::slice::from_ref(selected)).await?;
+        app.faults.after(Step::Lease, None).await?;
+        request
+            .events
+            .event(&Event::RunStarted { run_id, tables: vec![selected.table.name.clone()] });
+        let run_request = RunRequest {
+            env: request.env.clone(),
+            sync_id: request.sync_id.clone(),
+            mode: RunMode::Whole,
+            resume: None,
+            on_mismatch: OnMismatch::Refuse,
+            reset_watermarks: false,
+            cores: request.cores,
+            cancel: request.cancel.clone(),
+            events: Arc::clone(&request.events),
+        };
+        let context = context(app, run_request, systems.clone(), &begun).await?;
+        let state = begun.tables.into_iter().next().ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "a lease was given for no table").in_run(run_id)
+        })?;
+        let work = run_table(&context, selected.clone(), state, task);
+        let report = tokio::select! {
+            biased;
+            report = work => report,
+            never = renew_leases(&context) => match never {},
+        };
+        let tables = vec![report];
+        let status = status_of(&tables, request.cancel.is_cancelled());
+        let error = tables.iter().find_map(|table| table.error.as_ref());
+        app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;
+        app.faults.after(Step::Finished, None).await?;
+        let sync_id = request.sync_id.clone();
+        Ok(RunReport { run_id, sync_id, status, tables, notices: vec![] })
+    }
+}
+
+/// The table of that name, with its schema or without.
+fn find(tables: Vec<Result<SelectedTable>>, wanted: &str) -> Result<SelectedTable> {
+    let mut names = vec![];
+    let mut exact = vec![];
+    let mut alike = vec![];
+    for table in tables {
+        let name = match &table {
+            Ok(table) => Some(table.table.name.clone()),
+            Err(error) => error.table().cloned(),
+        };
+        let Some(name) = name else { continue };
+        if name.to_string() == wanted {
+            exact.push(table);
+        } else if name.table == wanted {
+            alike.push(table);
+        }
+        names.push(name.to_string());
+    }
+    let mut found = if exact.is_empty() { alike } else { exact };
+    match (found.pop(), found.len()) {
+        (Some(only), 0) => only,
+        (None, _) => Err(Error::new(
+            ErrorKind::NotFound,
+            format!("the table {wanted} is not among the tables of the sync"),
+        )
+        .with_hint(format!("there are: {}", names.join(", ")))),
+        (Some(_), _) => Err(Error::new(
+            ErrorKind::Configuration,
+            format!("several schemas have a table {wanted}"),
+        )
+        .with_hint("name it with its schema, as schema.table")),
+    }
+}
