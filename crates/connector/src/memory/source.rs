@@ -16,6 +16,7 @@ use tokio::time::{Duration, Instant, sleep};
 use super::arrow_rows::{batch, size};
 use super::cursor::{Located, compare, contains, place};
 use super::database::{MemoryDatabase, Row, Stored};
+use super::find::wanted;
 use crate::capabilities::Capabilities;
 use crate::reading::{Counters, Reading};
 use crate::source::{
@@ -251,15 +252,16 @@ impl Source for MemorySource {
                 rows.push(Arc::clone(row));
             }
         }
-        let place = |column: &tidelake_model::Column| place(&stored.table, column.name());
-        let places = read.columns.iter().map(place).collect::<Result<Vec<_>>>()?;
-        let schema = read.schema();
-        let batches = batches(read.clone(), places, rows);
-        Ok(Reading { schema, batches: batches.boxed(), counters: Counters::default() })
+        reading(read, &stored, rows)
     }
 
-    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
-        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    async fn find(&self, request: &FindRequest) -> Result<Reading> {
+        let read = &request.read;
+        let stored = self.stored(&read.table)?;
+        check_columns(&stored.table, read)?;
+        let wanted = wanted(&stored, request)?;
+        let rows = stored.rows.iter().filter(|row| wanted(row)).map(Arc::clone).collect();
+        reading(read, &stored, rows)
     }
 
     async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
@@ -272,6 +274,14 @@ impl Source for MemorySource {
         let Part { snapshot, start, end } = part;
         format!("rows {start} to {end} of {table} in snapshot {snapshot}")
     }
+}
+
+/// The columns of a read, of these rows.
+fn reading(read: &TableRead, stored: &Stored, rows: Vec<Arc<Row>>) -> Result<Reading> {
+    let place = |column: &tidelake_model::Column| place(&stored.table, column.name());
+    let places = read.columns.iter().map(place).collect::<Result<Vec<_>>>()?;
+    let batches = batches(read.clone(), places, rows);
+    Ok(Reading { schema: read.schema(), batches: batches.boxed(), counters: Counters::default() })
 }
 
 /// Hands the rows on in batches of about as many bytes as the read allows.

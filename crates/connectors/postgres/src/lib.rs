@@ -13,6 +13,7 @@ mod ddl;
 mod encode;
 mod failure;
 mod fence;
+mod find;
 mod highest;
 mod literal;
 mod numeric;

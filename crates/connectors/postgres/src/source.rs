@@ -14,6 +14,7 @@ use tidelake_model::{Error, ErrorKind, Result, Slice, Table};
 use crate::clock::clock;
 use crate::copy::CopyDecoder;
 use crate::failure::{ServerError, failure};
+use crate::find::find;
 use crate::highest::highest;
 use crate::internal;
 use crate::pool::Pool;
@@ -115,8 +116,9 @@ impl Source for PostgresSource {
         reading.map_err(|error| error.in_table(&slice.read.table).in_slice(slice.number))
     }
 
-    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
-        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    async fn find(&self, request: &FindRequest) -> Result<Reading> {
+        let found = find(&self.pool, request).await;
+        found.map_err(|error| error.in_table(&request.read.table))
     }
 
     async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {

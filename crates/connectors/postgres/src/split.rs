@@ -169,7 +169,7 @@ async fn export(
 
 /// How each column that is read has to be sent; an error names one that is gone
 /// or has another type.
-fn wires(read: &TableRead, columns: &[CatalogueColumn]) -> Result<Vec<Wire>> {
+pub(crate) fn wires(read: &TableRead, columns: &[CatalogueColumn]) -> Result<Vec<Wire>> {
     let changed = |message: String| {
         Error::new(ErrorKind::Data, message)
             .with_hint("the table was altered; run again, or choose --on-schema-drift")

@@ -16,6 +16,7 @@ mod config;
 mod connection;
 pub mod demo;
 mod dialect;
+mod find;
 mod forms;
 mod highest;
 mod numbers;

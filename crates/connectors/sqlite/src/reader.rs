@@ -41,6 +41,13 @@ struct Feed {
 
 /// Starts to read the slice in the connection's transaction.
 pub(crate) fn read(connection: Shared, slice: Slice, part: Part) -> Reading {
+    let statement = select(&slice, &part);
+    read_by(connection, slice, part, statement)
+}
+
+/// The same by a statement of the caller's, which selects what that of the slice
+/// would.
+pub(crate) fn read_by(connection: Shared, slice: Slice, part: Part, statement: String) -> Reading {
     let schema = slice.read.schema();
     let counters = Counters::default();
     let (sender, batches) = mpsc::channel(QUEUE);
@@ -49,7 +56,9 @@ pub(crate) fn read(connection: Shared, slice: Slice, part: Part) -> Reading {
     let counted = counters.clone();
     let thread = tokio::task::spawn_blocking(move || {
         let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = produce(&connection, &slice, &part, &counted, &sender, stopped) {
+        if let Err(error) =
+            produce(&connection, &slice, &part, &statement, &counted, &sender, stopped)
+        {
             let error = error.in_table(&slice.read.table).in_slice(slice.number);
             // Nobody listens where the stream was dropped.
             let _ = sender.blocking_send(Err(error));
@@ -77,13 +86,14 @@ fn produce(
     connection: &Connection,
     slice: &Slice,
     part: &Part,
+    statement: &str,
     counters: &Counters,
     sender: &mpsc::Sender<Result<RecordBatch>>,
     stopped: Arc<AtomicBool>,
 ) -> Result<()> {
     let stop = move || stopped.load(Ordering::Relaxed);
     connection.progress_handler(STEPS, Some(stop)).map_err(failed)?;
-    let read = step(connection, slice, part, counters, sender);
+    let read = step(connection, slice, part, statement, counters, sender);
     connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
     read
 }
@@ -92,13 +102,13 @@ fn step(
     connection: &Connection,
     slice: &Slice,
     part: &Part,
+    statement: &str,
     counters: &Counters,
     sender: &mpsc::Sender<Result<RecordBatch>>,
 ) -> Result<()> {
-    let sql = select(slice, part);
-    tracing::debug!(table = %slice.read.table, slice = slice.number, statement = sql, "reading");
+    tracing::debug!(table = %slice.read.table, slice = slice.number, statement, "reading");
     let mut batcher = Batcher::new(&slice.read, part, counters)?;
-    let mut statement = connection.prepare(&sql).map_err(failed)?;
+    let mut statement = connection.prepare(statement).map_err(failed)?;
     let mut rows = statement.query([]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
         if let Some(batch) = batcher.push(row)?

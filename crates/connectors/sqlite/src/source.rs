@@ -16,6 +16,7 @@ use tidelake_watermark::{Fence, Kind, Value};
 
 use crate::catalogue::{check_columns, describe, tables};
 use crate::connection::{failure, open};
+use crate::find::find;
 use crate::forms::{cursor_forms, units};
 use crate::reader::{Shared, read};
 use crate::statement::{Part, select};
@@ -76,7 +77,7 @@ fn part_of(slice: &Slice) -> Result<Part> {
 }
 
 /// Columns that hold times and do not belong to the cursor.
-fn time_columns<'a>(columns: &'a [Column], cursor: &BTreeSet<&str>) -> Vec<&'a str> {
+pub(crate) fn time_columns<'a>(columns: &'a [Column], cursor: &BTreeSet<&str>) -> Vec<&'a str> {
     let is_time = |column: &&Column| {
         column.cursor.is_some_and(|cursor| cursor.kind.is_time()) && !cursor.contains(column.name())
     };
@@ -175,8 +176,10 @@ impl Source for SqliteSource {
         Ok(read(connection, slice.clone(), part))
     }
 
-    async fn find(&self, _request: &FindRequest) -> Result<Reading> {
-        Err(Error::new(ErrorKind::Unsupported, "rows cannot be looked up yet"))
+    async fn find(&self, request: &FindRequest) -> Result<Reading> {
+        let (path, request) = (self.path.clone(), request.clone());
+        blocking(move || find(&path, &request).map_err(|error| error.in_table(&request.read.table)))
+            .await
     }
 
     async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {

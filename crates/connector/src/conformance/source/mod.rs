@@ -4,6 +4,7 @@ mod bounds;
 mod catalogue;
 mod clock;
 mod cursors;
+mod find;
 mod highest;
 mod slices;
 mod stream;
@@ -23,6 +24,7 @@ pub fn source_cases() -> Vec<Case<dyn SourceFixture>> {
         slices::cases(),
         highest::cases(),
         values::cases(),
+        find::cases(),
         stream::cases(),
         clock::cases(),
     ];
