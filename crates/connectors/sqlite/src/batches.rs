@@ -5,11 +5,13 @@ use arrow::datatypes::SchemaRef;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use tidelake_connector::Counters;
-use tidelake_model::{Error, ErrorKind, Result, TableRead};
+use tidelake_model::{Error, ErrorKind, Result, TableName, TableRead};
 
-use crate::cells::{CellReader, Misfit};
+use crate::cells::CellReader;
 use crate::connection::failure;
+use crate::misfit::Misfit;
 use crate::statement::Part;
+use crate::texts::spelled;
 
 /// Rows in the largest batch.
 const MOST_ROWS: usize = 65_536;
@@ -21,6 +23,7 @@ const NUMBER_BYTES: u64 = 24;
 
 /// Collects rows until a batch is full.
 pub(crate) struct Batcher {
+    table: TableName,
     schema: SchemaRef,
     names: Vec<String>,
     readers: Vec<CellReader>,
@@ -45,6 +48,7 @@ impl Batcher {
         let fixed = readers.iter().map(CellReader::fixed_bytes);
         let variable = fixed.clone().enumerate().filter(|(_, bytes)| *bytes == 0);
         Ok(Self {
+            table: read.table.clone(),
             schema: read.schema(),
             names: read.columns.iter().map(|column| column.name().to_owned()).collect(),
             variable: variable.map(|(place, _)| place).collect(),
@@ -98,9 +102,11 @@ impl Batcher {
                 format!("row {} of the read", self.rows_before.saturating_add(rows) + 1)
             }
         };
-        Error::new(ErrorKind::Data, format!("column {name:?} {misfit} ({place})")).with_hint(
-            "correct the value, or read a view that casts the column to the type it really has",
-        )
+        let column = [&self.table.schema, &self.table.table].map(|part| spelled(part)).join(".");
+        let column = format!("{column}:{}", spelled(name));
+        Error::new(ErrorKind::Data, format!("column {name:?} {} ({place})", misfit.what))
+            .with_hint(misfit.hint(&column))
+            .in_table(&self.table)
     }
 
     /// The rows so far; `None` where there are none.

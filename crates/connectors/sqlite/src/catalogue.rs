@@ -1,6 +1,6 @@
 //! Tables and columns, from the database's own catalogue.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension};
 use tidelake_connector::TableFilter;
@@ -8,11 +8,13 @@ use tidelake_model::{Column, Error, ErrorKind, Result, Table, TableKind, TableNa
 
 use crate::connection::failure;
 use crate::dialect::quote;
-use crate::forms::with_nanoseconds;
 use crate::types::ColumnType;
 
 /// The only schema.
 pub(crate) const SCHEMA: &str = "main";
+
+/// Columns that SQLite lets a table and a statement have.
+const MOST_COLUMNS: usize = 2_000;
 
 /// A table, and how its rows are told apart.
 pub(crate) struct Described {
@@ -151,11 +153,9 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
     let infos = columns(connection, &entry.name)?;
     let indexes = indexes(connection, &entry.name)?;
     let name = TableName::new(SCHEMA, &entry.name);
-    let row_number = entry.has_row_numbers.then(|| free_name(&infos)).flatten();
-    let fine = match entry.kind {
-        TableKind::View => BTreeSet::new(),
-        _ => with_nanoseconds(connection, &name, row_number, &undeclared_digits(&infos))?,
-    };
+    // One more column would be more than a statement may select.
+    let has_room = infos.len() < MOST_COLUMNS;
+    let row_number = (entry.has_row_numbers && has_room).then(|| free_name(&infos)).flatten();
     let key_columns = infos.iter().filter(|info| info.key > 0).count();
     let columns = infos.iter().map(|info| {
         // The one primary key column that is the row's number itself.
@@ -164,9 +164,7 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
             && key_columns == 1
             && !indexes.has_key_index
             && info.declaration.eq_ignore_ascii_case("INTEGER");
-        let declared = ColumnType::of(&info.declaration);
-        let is_fine = fine.contains(&info.name);
-        let column_type = if is_fine { declared.with_nanoseconds() } else { declared };
+        let column_type = ColumnType::of(&info.declaration);
         let leading = if column_type == ColumnType::Text {
             &indexes.leading_by_bytes
         } else {
@@ -191,17 +189,6 @@ fn describe_listed(connection: &Connection, entry: &Listed) -> rusqlite::Result<
         estimated_bytes: None,
     };
     Ok(Described { table, row_number })
-}
-
-/// Columns of times whose declaration does not say how many digits they keep.
-/// Without a look at them, the nanoseconds that some programs write by default
-/// would fail each read.
-fn undeclared_digits(infos: &[Info]) -> Vec<&str> {
-    let is_meant = |info: &&Info| {
-        let column_type = ColumnType::of(&info.declaration);
-        matches!(column_type, ColumnType::Time { .. }) && !info.declaration.contains('(')
-    };
-    infos.iter().filter(is_meant).map(|info| info.name.as_str()).collect()
 }
 
 fn free_name(infos: &[Info]) -> Option<&'static str> {
@@ -258,13 +245,6 @@ pub(crate) fn check_columns(table: &Table, wanted: &[Column]) -> Result<()> {
             return changed(format!(
                 "was declared {:?} and is {:?} now",
                 column.source_type, now.source_type
-            ));
-        }
-        if now.field.data_type() != column.field.data_type() {
-            return changed(format!(
-                "was to be read as {} and is {} now",
-                column.field.data_type(),
-                now.field.data_type()
             ));
         }
         if now.field.is_nullable() && !column.field.is_nullable() {

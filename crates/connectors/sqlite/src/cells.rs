@@ -4,24 +4,32 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
-    Int64Builder, StringBuilder, TimestampMicrosecondBuilder, TimestampNanosecondBuilder,
+    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Decimal256Builder,
+    Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+    TimestampNanosecondBuilder,
 };
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, TimeUnit, i256};
 use rusqlite::types::ValueRef;
 use tidelake_connector::Counters;
-use tidelake_model::{Column, Error, ErrorKind, Policies, Result, SpecialNumber};
+use tidelake_model::{
+    Column, Error, ErrorKind, InfiniteTime, Policies, Result, SpecialNumber, TimestampUnit,
+};
 
-use crate::forms::class;
-use crate::numbers::{decimal_units, exact_float, exact_integer, float_units, integer_units};
-use crate::times::{Form, Guess, NANOS_PER_DAY, decode};
+use crate::misfit::{Misfit, Remedy};
+use crate::numbers::{
+    decimal_units, exact_float, exact_integer, float_units, integer_units, is_special,
+    told_decimal, wide_units,
+};
+use crate::texts::{bytes_text, real_text, shown, uuid_text};
+use crate::times::{Form, Guess, Moment, NANOS_PER_DAY, decode, moment};
 use crate::types::ColumnType;
 
-/// The count of infinite numbers that became NULL.
-const SPECIAL_NUMBERS: &str = "special_number";
-
-/// Why a cell cannot be carried, in words that follow the column's name.
-pub(crate) type Misfit = Cow<'static, str>;
+/// Counts of values that followed a policy; the column's name comes behind.
+const SPECIAL_NUMBER: &str = "special_number";
+const INFINITE_TIME: &str = "infinite_time";
+/// Counts of bytes that are text in the lake.
+const BLOB_AS_TEXT: &str = "blob_as_text";
+const INVALID_TEXT: &str = "invalid_text";
 
 enum Builder {
     Integer(Int64Builder),
@@ -30,6 +38,7 @@ enum Builder {
     Microseconds(TimestampMicrosecondBuilder),
     Nanoseconds(TimestampNanosecondBuilder),
     Decimal(Decimal128Builder, u8, i8),
+    WideDecimal(Decimal256Builder, u8, i8),
     Float(Float64Builder),
     Text(StringBuilder),
     Binary(BinaryBuilder),
@@ -39,12 +48,16 @@ enum Builder {
 pub(crate) struct CellReader {
     builder: Builder,
     column_type: ColumnType,
+    /// Whether the user chose the type that is read.
+    chosen: bool,
+    nullable: bool,
     /// The form of numbers that are times, once it is known.
     unit: Option<Form>,
     /// The only form that is allowed, for a cursor.
     only: Option<Form>,
-    null_special: bool,
+    policies: Policies,
     counters: Counters,
+    name: String,
 }
 
 impl CellReader {
@@ -72,27 +85,38 @@ impl CellReader {
                 *precision,
                 *scale,
             ),
+            T::Decimal256(precision, scale) => Builder::WideDecimal(
+                Decimal256Builder::new().with_data_type(data_type.clone()),
+                *precision,
+                *scale,
+            ),
             T::Float64 => Builder::Float(Float64Builder::new()),
             T::Utf8 => Builder::Text(StringBuilder::new()),
             T::Binary => Builder::Binary(BinaryBuilder::new()),
             other => {
                 let message = format!("column {:?} cannot be read as {other}", column.name());
-                return Err(Error::new(ErrorKind::Unsupported, message));
+                return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+                    "choose text, binary, bool, int64, float64, date, timestamp or a decimal",
+                ));
             }
         };
         Ok(Self {
             builder,
             column_type: ColumnType::of(&column.source_type),
+            chosen: column.chosen,
+            nullable: column.field.is_nullable(),
             unit,
             only,
-            null_special: policies.special_number != SpecialNumber::Fail,
+            policies,
             counters,
+            name: column.name().to_owned(),
         })
     }
 
     /// Bytes of a cell whose length is the same in every row.
     pub(crate) fn fixed_bytes(&self) -> u64 {
         match self.builder {
+            Builder::WideDecimal(..) => 32,
             Builder::Decimal(..) => 16,
             Builder::Boolean(_) => 1,
             Builder::Date(_) => 4,
@@ -103,99 +127,270 @@ impl CellReader {
 
     /// Appends a cell, or says why it cannot be carried.
     pub(crate) fn append(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
-        let time = match (&self.builder, cell) {
-            (_, ValueRef::Null) => None,
-            (Builder::Date(_) | Builder::Microseconds(_) | Builder::Nanoseconds(_), _) => {
-                Some(self.time(cell)?)
-            }
-            _ => None,
-        };
-        let misfit = || Misfit::Owned(format!("holds {} that is no such value", class(cell)));
-        let is_null = cell == ValueRef::Null;
+        if cell == ValueRef::Null {
+            self.append_null();
+            return Ok(());
+        }
+        let no = |wanted: &str| Misfit::no(cell, wanted, Remedy::Text);
         match &mut self.builder {
             Builder::Integer(builder) => {
-                builder.append_option(required(is_null, || integer(cell)).ok_or_else(misfit)?);
+                builder.append_value(integer(cell).ok_or_else(|| no("integer of 64 bits"))?);
             }
             Builder::Boolean(builder) => {
-                builder.append_option(required(is_null, || boolean(cell)).ok_or_else(misfit)?);
+                builder.append_value(boolean(cell).ok_or_else(|| no("boolean"))?);
             }
-            Builder::Float(builder) => {
-                builder.append_option(required(is_null, || float(cell)).ok_or_else(misfit)?);
+            Builder::Float(_) => return self.append_float(cell),
+            Builder::Decimal(..) | Builder::WideDecimal(..) => return self.append_decimal(cell),
+            Builder::Date(_) | Builder::Microseconds(_) | Builder::Nanoseconds(_) => {
+                return self.append_time(cell);
             }
+            Builder::Text(_) => return self.append_text(cell),
+            Builder::Binary(builder) => match cell {
+                ValueRef::Blob(bytes) => builder.append_value(bytes),
+                // The bytes of a text are what is stored.
+                ValueRef::Text(text) if self.chosen => builder.append_value(text),
+                _ => return Err(no("blob")),
+            },
+        }
+        Ok(())
+    }
+
+    fn append_null(&mut self) {
+        match &mut self.builder {
+            Builder::Integer(builder) => builder.append_null(),
+            Builder::Boolean(builder) => builder.append_null(),
+            Builder::Date(builder) => builder.append_null(),
+            Builder::Microseconds(builder) => builder.append_null(),
+            Builder::Nanoseconds(builder) => builder.append_null(),
+            Builder::Decimal(builder, ..) => builder.append_null(),
+            Builder::WideDecimal(builder, ..) => builder.append_null(),
+            Builder::Float(builder) => builder.append_null(),
+            Builder::Text(builder) => builder.append_null(),
+            Builder::Binary(builder) => builder.append_null(),
+        }
+    }
+
+    /// NULL by a policy, which is counted.
+    fn null_instead(
+        &mut self,
+        cell: ValueRef<'_>,
+        count: &str,
+        remedy: Remedy,
+    ) -> Result<(), Misfit> {
+        if !self.nullable {
+            let what = format!("holds {}, and cannot be NULL instead", shown(cell));
+            return Err(Misfit::new(what, remedy));
+        }
+        self.count(count);
+        self.append_null();
+        Ok(())
+    }
+
+    fn count(&self, name: &str) {
+        self.counters.add(&format!("{name}:{}", self.name), 1);
+    }
+
+    fn append_float(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        let Builder::Float(builder) = &mut self.builder else { return Ok(()) };
+        let value = match cell {
+            ValueRef::Real(number) => Some(number),
+            ValueRef::Integer(number) => exact_float(number),
+            _ => None,
+        };
+        let number = value.ok_or_else(|| Misfit::no(cell, "float", Remedy::Text))?;
+        if number.is_finite() {
+            builder.append_value(number);
+            return Ok(());
+        }
+        match self.policies.special_number {
+            SpecialNumber::Nan | SpecialNumber::Text => {
+                builder.append_value(number);
+                Ok(())
+            }
+            SpecialNumber::Null => self.null_instead(cell, SPECIAL_NUMBER, Remedy::SpecialNumber),
+            SpecialNumber::Fail => Err(special_number(cell)),
+        }
+    }
+
+    fn append_decimal(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        if is_special_number(cell) {
+            return match self.policies.special_number {
+                SpecialNumber::Fail => Err(special_number(cell)),
+                _ => self.null_instead(cell, SPECIAL_NUMBER, Remedy::SpecialNumber),
+            };
+        }
+        let no = |precision: u8, scale: i8| {
+            let wanted =
+                format!("decimal of exactly {precision} digits, {scale} of them after the point");
+            Misfit::no(cell, &wanted, Remedy::Text)
+        };
+        match &mut self.builder {
             Builder::Decimal(builder, precision, scale) => {
-                let special = matches!(cell, ValueRef::Real(number) if !number.is_finite());
-                if special && self.null_special {
-                    self.counters.add(SPECIAL_NUMBERS, 1);
-                    builder.append_null();
-                } else {
-                    let units = required(is_null, || decimal(cell, *precision, *scale));
-                    builder.append_option(units.ok_or_else(|| {
-                        Misfit::Owned(format!(
-                            "holds {} that is not exactly a decimal of {precision} digits, \
-                             {scale} of them after the point",
-                            class(cell)
-                        ))
-                    })?);
+                let units = decimal(cell, *precision, *scale);
+                builder.append_value(units.ok_or_else(|| no(*precision, *scale))?);
+            }
+            Builder::WideDecimal(builder, precision, scale) => {
+                let units = wide_decimal(cell, *precision, *scale);
+                builder.append_value(units.ok_or_else(|| no(*precision, *scale))?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn append_time(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        let high = match self.time(cell)? {
+            Moment::Infinite { high } => high,
+            Moment::At(nanos) => match &mut self.builder {
+                Builder::Date(builder) => {
+                    if nanos.rem_euclid(NANOS_PER_DAY) != 0 {
+                        let wanted = "day: it is not midnight";
+                        return Err(Misfit::no(cell, wanted, Remedy::Text));
+                    }
+                    match i32::try_from(nanos / NANOS_PER_DAY) {
+                        Ok(days) => {
+                            builder.append_value(days);
+                            return Ok(());
+                        }
+                        Err(_) => nanos > 0,
+                    }
                 }
+                Builder::Microseconds(builder) => {
+                    if nanos.rem_euclid(1_000) != 0 {
+                        let what = format!(
+                            "holds {}, with more than six digits after the second",
+                            shown(cell)
+                        );
+                        return Err(Misfit::new(what, Remedy::Nanoseconds));
+                    }
+                    match i64::try_from(nanos / 1_000) {
+                        Ok(micros) => {
+                            builder.append_value(micros);
+                            return Ok(());
+                        }
+                        Err(_) => nanos > 0,
+                    }
+                }
+                Builder::Nanoseconds(builder) => match i64::try_from(nanos) {
+                    Ok(nanos) => {
+                        builder.append_value(nanos);
+                        return Ok(());
+                    }
+                    Err(_) => nanos > 0,
+                },
+                _ => return Ok(()),
+            },
+        };
+        self.append_endless(cell, high)
+    }
+
+    /// A time without an end, or beyond what the type can count.
+    fn append_endless(&mut self, cell: ValueRef<'_>, high: bool) -> Result<(), Misfit> {
+        let remedy = match self.policies.timestamp_unit {
+            TimestampUnit::Ns => Remedy::Microseconds,
+            TimestampUnit::Us => Remedy::InfiniteTime,
+        };
+        let beyond = || Misfit::no(cell, "time that the column's type can count", remedy);
+        if self.only.is_some() {
+            return Err(Misfit { remedy: Remedy::Value, ..beyond() });
+        }
+        match self.policies.infinite_time {
+            InfiniteTime::Fail => return Err(Misfit { remedy: Remedy::InfiniteTime, ..beyond() }),
+            InfiniteTime::Null | InfiniteTime::Text => {
+                return self.null_instead(cell, INFINITE_TIME, Remedy::InfiniteTime);
             }
-            Builder::Date(builder) => {
-                let days = required(is_null, || whole_days(time?));
-                builder.append_option(days.ok_or("holds a time that is not midnight")?);
-            }
+            InfiniteTime::Clamp => self.count(INFINITE_TIME),
+        }
+        match &mut self.builder {
+            Builder::Date(builder) => builder.append_value(if high { i32::MAX } else { i32::MIN }),
             Builder::Microseconds(builder) => {
-                let count = required(is_null, || whole_microseconds(time?));
-                builder.append_option(count.ok_or(
-                    "holds a time with more than six digits after the second; declared with nine, \
-                     as DATETIME(9), they are carried",
-                )?);
+                builder.append_value(if high { i64::MAX } else { i64::MIN });
             }
             Builder::Nanoseconds(builder) => {
-                let count = required(is_null, || i64::try_from(time?).ok());
-                builder.append_option(
-                    count.ok_or("holds a time that 64 bits of nanoseconds cannot hold")?,
-                );
+                builder.append_value(if high { i64::MAX } else { i64::MIN });
             }
-            Builder::Text(builder) => {
-                builder.append_option(match cell {
-                    ValueRef::Null => None,
-                    _ => Some(text(cell, self.column_type)?),
-                });
-            }
-            Builder::Binary(builder) => builder.append_option(match cell {
-                ValueRef::Null => None,
-                ValueRef::Blob(bytes) => Some(bytes),
-                _ => return Err(misfit()),
-            }),
+            _ => {}
         }
         Ok(())
     }
 
     /// The time in a cell; the first number decides the unit of the others.
-    fn time(&mut self, cell: ValueRef<'_>) -> Result<i128, Misfit> {
+    fn time(&mut self, cell: ValueRef<'_>) -> Result<Moment, Misfit> {
         let guess = Guess::of(cell);
+        let no_time = || Misfit::no(cell, "time", Remedy::Text);
         let form = match (self.only.or(self.unit), guess) {
             (_, Guess::One(Form::Text)) if self.only.is_none() => Form::Text,
             (Some(known), _) if guess.allows(known) => known,
-            (_, Guess::None) => {
-                return Err(Misfit::Owned(format!("holds {} that is no time", class(cell))));
+            (_, Guess::None) => return Err(no_time()),
+            (None, Guess::One(form)) => form,
+            (None, Guess::AnyUnit) => return Ok(Moment::At(0)),
+            (None, Guess::SecondsOrJulianDay) => {
+                let what =
+                    format!("holds {}, which may be a julian day or epoch seconds", shown(cell));
+                return Err(Misfit::new(what, Remedy::Text));
             }
             (Some(known), Guess::One(other)) => {
-                return Err(Misfit::Owned(format!("holds {other} among {known}")));
-            }
-            (None, Guess::One(form)) => form,
-            (None, Guess::AnyUnit) => return Ok(0),
-            (None, Guess::SecondsOrJulianDay) => {
-                return Err("holds a number that may be a julian day or epoch seconds".into());
+                let what = format!("holds {}, which is {other}, among {known}", shown(cell));
+                return Err(Misfit::new(what, Remedy::Text));
             }
             (Some(known), _) => {
-                return Err(Misfit::Owned(format!("holds {} among {known}", class(cell))));
+                let what = format!("holds {} among {known}", shown(cell));
+                return Err(Misfit::new(what, Remedy::Text));
             }
         };
         if form != Form::Text {
             self.unit = Some(form);
         }
-        decode(cell, form)
-            .ok_or_else(|| Misfit::Owned(format!("holds {} that is no time", class(cell))))
+        let at = match cell {
+            ValueRef::Text(text) if self.only.is_none() => moment(text),
+            _ => decode(cell, form).map(Moment::At),
+        };
+        at.ok_or_else(no_time)
+    }
+
+    fn append_text(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        if self.column_type == ColumnType::Number && !self.chosen && is_special_number(cell) {
+            match self.policies.special_number {
+                SpecialNumber::Fail => return Err(special_number(cell)),
+                SpecialNumber::Null => {
+                    return self.null_instead(cell, SPECIAL_NUMBER, Remedy::SpecialNumber);
+                }
+                SpecialNumber::Nan | SpecialNumber::Text => {}
+            }
+        }
+        let text: Cow<'_, str> = match cell {
+            ValueRef::Null => return Ok(()),
+            ValueRef::Integer(number) => number.to_string().into(),
+            ValueRef::Real(number)
+                if self.column_type == ColumnType::Number && number.is_finite() =>
+            {
+                number.to_string().into()
+            }
+            ValueRef::Real(number) => real_text(number).into(),
+            ValueRef::Text(text) => match std::str::from_utf8(text) {
+                Ok(text) => text.into(),
+                Err(_) if self.chosen => {
+                    self.count(INVALID_TEXT);
+                    bytes_text(text).into()
+                }
+                Err(_) => {
+                    let what = format!("holds {}", shown(cell));
+                    return Err(Misfit::new(what, Remedy::Bytes));
+                }
+            },
+            ValueRef::Blob(bytes) if self.column_type == ColumnType::Uuid && bytes.len() == 16 => {
+                uuid_text(bytes).into()
+            }
+            ValueRef::Blob(bytes) if self.chosen => {
+                self.count(BLOB_AS_TEXT);
+                bytes_text(bytes).into()
+            }
+            ValueRef::Blob(_) => return Err(Misfit::no(cell, "text", Remedy::Bytes)),
+        };
+        if let Builder::Text(builder) = &mut self.builder {
+            builder.append_value(text);
+        }
+        Ok(())
     }
 
     /// The cells so far; the next begins a new array.
@@ -207,6 +402,7 @@ impl CellReader {
             Builder::Microseconds(builder) => Arc::new(builder.finish()),
             Builder::Nanoseconds(builder) => Arc::new(builder.finish()),
             Builder::Decimal(builder, ..) => Arc::new(builder.finish()),
+            Builder::WideDecimal(builder, ..) => Arc::new(builder.finish()),
             Builder::Float(builder) => Arc::new(builder.finish()),
             Builder::Text(builder) => Arc::new(builder.finish()),
             Builder::Binary(builder) => Arc::new(builder.finish()),
@@ -214,15 +410,24 @@ impl CellReader {
     }
 }
 
-/// `Some(None)` for NULL, `None` where the cell should have had a value.
-fn required<T>(is_null: bool, value: impl FnOnce() -> Option<T>) -> Option<Option<T>> {
-    if is_null { Some(None) } else { value().map(Some) }
+fn special_number(cell: ValueRef<'_>) -> Misfit {
+    Misfit::new(format!("holds {}", shown(cell)), Remedy::SpecialNumber)
+}
+
+fn is_special_number(cell: ValueRef<'_>) -> bool {
+    match cell {
+        ValueRef::Real(number) => !number.is_finite(),
+        ValueRef::Text(text) => is_special(text),
+        _ => false,
+    }
 }
 
 fn integer(cell: ValueRef<'_>) -> Option<i64> {
     match cell {
         ValueRef::Integer(number) => Some(number),
         ValueRef::Real(number) => exact_integer(number),
+        // A column of texts that is read as integers.
+        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
         _ => None,
     }
 }
@@ -237,14 +442,6 @@ fn boolean(cell: ValueRef<'_>) -> Option<bool> {
     }
 }
 
-fn float(cell: ValueRef<'_>) -> Option<f64> {
-    match cell {
-        ValueRef::Real(number) => Some(number),
-        ValueRef::Integer(number) => exact_float(number),
-        _ => None,
-    }
-}
-
 fn decimal(cell: ValueRef<'_>, precision: u8, scale: i8) -> Option<i128> {
     match cell {
         ValueRef::Integer(number) => integer_units(number, precision, scale),
@@ -254,43 +451,11 @@ fn decimal(cell: ValueRef<'_>, precision: u8, scale: i8) -> Option<i128> {
     }
 }
 
-fn whole_days(nanos: i128) -> Option<i32> {
-    let is_midnight = nanos.rem_euclid(NANOS_PER_DAY) == 0;
-    if is_midnight { i32::try_from(nanos / NANOS_PER_DAY).ok() } else { None }
-}
-
-fn whole_microseconds(nanos: i128) -> Option<i64> {
-    if nanos.rem_euclid(1_000) == 0 { i64::try_from(nanos / 1_000).ok() } else { None }
-}
-
-fn text(cell: ValueRef<'_>, column_type: ColumnType) -> Result<Cow<'_, str>, Misfit> {
+fn wide_decimal(cell: ValueRef<'_>, precision: u8, scale: i8) -> Option<i256> {
     match cell {
-        ValueRef::Text(text) => match std::str::from_utf8(text) {
-            Ok(text) => Ok(text.into()),
-            Err(_) => Err("holds a text that is not valid UTF-8".into()),
-        },
-        ValueRef::Integer(number) => Ok(number.to_string().into()),
-        ValueRef::Real(number) if column_type == ColumnType::Number => {
-            Ok(number.to_string().into())
-        }
-        // With a point or an exponent, so that it is told from an integer.
-        ValueRef::Real(number) => Ok(format!("{number:?}").into()),
-        ValueRef::Blob(bytes) if column_type == ColumnType::Uuid && bytes.len() == 16 => {
-            Ok(uuid(bytes).into())
-        }
-        ValueRef::Blob(_) | ValueRef::Null => {
-            Err(Misfit::Owned(format!("holds {} that is no text", class(cell))))
-        }
+        ValueRef::Integer(number) => wide_units(&number.to_string(), precision, scale),
+        ValueRef::Real(number) => wide_units(&told_decimal(number, scale)?, precision, scale),
+        ValueRef::Text(text) => wide_units(std::str::from_utf8(text).ok()?, precision, scale),
+        _ => None,
     }
-}
-
-fn uuid(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in bytes.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }

@@ -4,7 +4,7 @@
 //! and the highest value of a column therefore tell, by an index and at once,
 //! whether all of them are of one class.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
@@ -15,7 +15,7 @@ use tidelake_watermark::Kind;
 use crate::catalogue::Described;
 use crate::connection::failure;
 use crate::dialect::{Plain, kind_of, quote};
-use crate::times::{Form, Guess, decode, parse};
+use crate::times::{Form, Guess, decode};
 
 /// Rows at either end of a table at which its times are looked at.
 const SAMPLE: u32 = 100;
@@ -161,25 +161,6 @@ pub(crate) fn units(
     })
     .map_err(|error| failure(error, "cannot look at the stored times").in_table(&table.name))?;
     Ok(units)
-}
-
-/// Which of the named columns hold text with more than six digits after the
-/// second, by a look at both ends of the table.
-pub(crate) fn with_nanoseconds(
-    connection: &Connection,
-    table: &TableName,
-    row_number: Option<&str>,
-    names: &[&str],
-) -> rusqlite::Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    look(connection, table, row_number, names, |name, cell| {
-        if let ValueRef::Text(text) = cell
-            && parse(text).is_some_and(|nanos| nanos.rem_euclid(1_000) != 0)
-        {
-            found.insert(name.to_owned());
-        }
-    })?;
-    Ok(found)
 }
 
 fn look(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use tidelake_connector::sql::{Dialect, not_null_condition, null_condition, order_by, qualified};
 use tidelake_connector::{Counters, Effort, Highest, HighestRequest, cursor_extent};
 use tidelake_model::{Column, CursorRead, Error, ErrorKind, Policies, Result, Table, TableRead};
@@ -15,7 +16,8 @@ use crate::connection::failure;
 use crate::dialect::{Plain, Sorted, kind_of, quote};
 use crate::forms::cursor_forms;
 use crate::statement::{Part, below, condition};
-use crate::times::{Form, NANOS_PER_DAY, parse};
+use crate::texts::shown;
+use crate::times::{Form, NANOS_PER_DAY, decode, parse};
 
 /// Looks the highest value up, and counts.
 pub(crate) fn highest(connection: &Connection, request: &HighestRequest) -> Result<Highest> {
@@ -68,7 +70,11 @@ fn value(
     columns: &[Column],
     forms: &BTreeMap<String, Form>,
 ) -> Result<Option<Position>> {
-    let names: Vec<_> = columns.iter().map(|column| quote(column.name())).collect();
+    let is_time = |column: &&Column| kind_of(cursor, column.name()).is_some_and(Kind::is_time);
+    let times: Vec<_> = columns.iter().filter(is_time).collect();
+    let others: Vec<_> = columns.iter().filter(|column| !is_time(column)).cloned().collect();
+    let names = others.iter().chain(times.iter().copied());
+    let names: Vec<_> = names.map(|column| quote(column.name())).collect();
     let mut conditions = vec![not_null_condition(&Plain, cursor)];
     conditions.extend(near_the_end(connection, table, cursor, forms)?);
     let statement = format!(
@@ -81,23 +87,78 @@ fn value(
     tracing::debug!(table = %table.name, statement, "looking up the highest value");
     let read = TableRead {
         table: table.name.clone(),
-        columns: columns.to_vec(),
-        cursor: Some(cursor.clone()),
+        columns: others,
+        cursor: None,
         range: None,
         null_cursors: false,
         policies: Policies::default(),
         batch_bytes: u64::MAX,
     };
-    let part = Part { cursor_forms: forms.clone(), ..Part::default() };
-    let mut batcher = Batcher::new(&read, &part, &Counters::default())?;
     let in_table = |error: Error| error.in_table(&table.name);
     let mut statement = connection.prepare(&statement).map_err(failed).map_err(in_table)?;
     let mut rows = statement.query([]).map_err(failed).map_err(in_table)?;
     let Some(row) = rows.next().map_err(failed).map_err(in_table)? else { return Ok(None) };
-    batcher.push(row).map_err(in_table)?;
-    match batcher.finish().map_err(in_table)? {
-        Some(batch) => position(&batch, cursor),
-        None => Ok(None),
+    let mut values = BTreeMap::new();
+    if !read.columns.is_empty() {
+        let mut batcher = Batcher::new(&read, &Part::default(), &Counters::default())?;
+        batcher.push(row).map_err(in_table)?;
+        if let Some(batch) = batcher.finish().map_err(in_table)? {
+            for column in &read.columns {
+                values.insert(column.name(), value_in(&batch, column.name(), cursor)?);
+            }
+        }
+    }
+    for (place, column) in times.iter().enumerate() {
+        let cell = row.get_ref(read.columns.len() + place).map_err(failed).map_err(in_table)?;
+        let form = forms.get(column.name()).copied().unwrap_or(Form::Text);
+        let value = time_in(cell, form, kind_of(cursor, column.name())).map_err(|()| {
+            let message = format!(
+                "cursor column {:?} holds {}, which is no such time",
+                column.name(),
+                shown(cell)
+            );
+            in_table(Error::new(ErrorKind::Data, message).with_hint(
+                "correct the value, or choose another cursor: this one's values must be comparable",
+            ))
+        })?;
+        values.insert(column.name(), value);
+    }
+    Ok(position(&mut values, cursor))
+}
+
+/// The moment in a cell, whatever digits the lake's column keeps.
+fn time_in(cell: ValueRef<'_>, form: Form, kind: Option<Kind>) -> Result<Option<Value>, ()> {
+    if cell == ValueRef::Null {
+        return Ok(None);
+    }
+    let nanos = decode(cell, form).ok_or(())?;
+    Ok(Some(match kind {
+        Some(Kind::Date) if nanos.rem_euclid(NANOS_PER_DAY) != 0 => return Err(()),
+        Some(Kind::Date) => Value::Date(i64::try_from(nanos / NANOS_PER_DAY).map_err(|_| ())?),
+        Some(Kind::Datetime) => Value::Datetime(nanos),
+        _ => Value::Timestamp(nanos),
+    }))
+}
+
+/// The value of one column in the one row of a batch.
+fn value_in(batch: &RecordBatch, name: &str, cursor: &CursorRead) -> Result<Option<Value>> {
+    let kind = kind_of(cursor, name).unwrap_or(Kind::Text);
+    if kind == Kind::Text {
+        let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+        let column = column.filter(|column| column.is_valid(0));
+        return Ok(column.map(|column| Value::Text(column.value(0).to_owned())));
+    }
+    let single = CursorRead { cursor: Cursor::Single(name.to_owned()), kinds: vec![kind] };
+    Ok(cursor_extent(batch, &single)?.highest.map(|position| position.first().clone()))
+}
+
+/// The cursor's position, from the values of its columns.
+fn position(values: &mut BTreeMap<&str, Option<Value>>, cursor: &CursorRead) -> Option<Position> {
+    let columns = cursor.cursor.columns().iter();
+    let columns = columns.map(|name| values.remove(name.as_str()).flatten());
+    match cursor.cursor {
+        Cursor::Fallback(_) => columns.flatten().next().map(Position::from),
+        _ => Position::tuple(columns.collect::<Option<Vec<_>>>()?),
     }
 }
 
@@ -134,34 +195,6 @@ fn near_the_end(
         connection.query_row(&statement, [], |row| row.get(0)).map_err(failed)?;
     let nanos = highest.and_then(|text| parse(text.as_bytes()));
     Ok(nanos.map(|nanos| format!("{name} >= {}", below(nanos - 2 * NANOS_PER_DAY, Form::Text))))
-}
-
-/// The cursor's position in the one row of a batch.
-fn position(batch: &RecordBatch, cursor: &CursorRead) -> Result<Option<Position>> {
-    if !cursor.kinds.contains(&Kind::Text) {
-        return Ok(cursor_extent(batch, cursor)?.highest);
-    }
-    let mut values = vec![];
-    for name in cursor.cursor.columns() {
-        let kind = kind_of(cursor, name).unwrap_or(Kind::Text);
-        let value = if kind == Kind::Text {
-            let column =
-                batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-            column
-                .filter(|column| column.is_valid(0))
-                .map(|column| Value::Text(column.value(0).to_owned()))
-        } else {
-            let single = CursorRead { cursor: Cursor::Single(name.clone()), kinds: vec![kind] };
-            cursor_extent(batch, &single)?.highest.map(|position| position.first().clone())
-        };
-        match (value, &cursor.cursor) {
-            (Some(value), Cursor::Fallback(_)) => return Ok(Some(value.into())),
-            (Some(value), _) => values.push(value),
-            (None, Cursor::Fallback(_)) => {}
-            (None, _) => return Ok(None),
-        }
-    }
-    Ok(Position::tuple(values))
 }
 
 fn count(connection: &Connection, table: &Table, condition: Option<&str>) -> Result<u64> {

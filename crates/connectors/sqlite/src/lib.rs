@@ -19,10 +19,12 @@ mod dialect;
 mod find;
 mod forms;
 mod highest;
+mod misfit;
 mod numbers;
 mod reader;
 mod source;
 mod statement;
+mod texts;
 mod times;
 mod types;
 

@@ -1,5 +1,7 @@
 //! Conversions between numbers that either are exact or are refused.
 
+use arrow::datatypes::i256;
+
 /// Whole numbers up to here have a float of the same value.
 const EXACT_LIMIT: i64 = 1 << 53;
 
@@ -45,7 +47,16 @@ pub(crate) fn shortest_decimal(float: f64) -> Option<String> {
 /// A decimal text as a count of units of the scale, exactly; `None` where it is
 /// no decimal, or has more digits than the precision and scale hold.
 pub(crate) fn decimal_units(text: &str, precision: u8, scale: i8) -> Option<i128> {
-    let scale = usize::try_from(scale).ok()?;
+    decimal_digits(text, precision, scale)?.parse().ok()
+}
+
+/// The same for as many digits as 256 bits hold.
+pub(crate) fn wide_units(text: &str, precision: u8, scale: i8) -> Option<i256> {
+    i256::from_string(&decimal_digits(text, precision, scale)?)
+}
+
+/// The digits of a decimal text as a count of units of the scale.
+fn decimal_digits(text: &str, precision: u8, scale: i8) -> Option<String> {
     let (negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
         b'+' => (false, text.get(1..)?),
@@ -57,14 +68,32 @@ pub(crate) fn decimal_units(text: &str, precision: u8, scale: i8) -> Option<i128
         return None;
     }
     let fraction = fraction.trim_end_matches('0');
-    let zeros = scale.checked_sub(fraction.len())?;
-    let digits = whole.trim_start_matches('0').bytes().chain(fraction.bytes());
-    let mut units = 0i128;
-    for digit in digits.chain(std::iter::repeat_n(b'0', zeros)) {
-        units = units.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+    let mut digits = format!("{}{fraction}", whole.trim_start_matches('0'));
+    // Digits that the scale has behind those that are there; where it has fewer,
+    // only zeros can be left out.
+    let behind = isize::from(scale) - isize::try_from(fraction.len()).ok()?;
+    if let Ok(zeros) = usize::try_from(behind) {
+        digits.extend(std::iter::repeat_n('0', zeros));
+    } else {
+        let kept = digits.len().saturating_sub(behind.unsigned_abs());
+        if digits.bytes().skip(kept).any(|digit| digit != b'0') {
+            return None;
+        }
+        digits.truncate(kept);
     }
-    let limit = 10i128.checked_pow(u32::from(precision))?;
-    (units < limit).then_some(if negative { -units } else { units })
+    let significant = digits.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some("0".to_owned());
+    }
+    let sign = if negative { "-" } else { "" };
+    (significant.len() <= usize::from(precision)).then(|| format!("{sign}{significant}"))
+}
+
+/// Whether a text is one of the numbers that no decimal is, as other databases
+/// spell them.
+pub(crate) fn is_special(text: &[u8]) -> bool {
+    let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    [b"nan".as_slice(), b"inf", b"infinity"].iter().any(|name| unsigned.eq_ignore_ascii_case(name))
 }
 
 /// A float as a count of units of the scale, where exactly one decimal of that
@@ -75,15 +104,20 @@ pub(crate) fn decimal_units(text: &str, precision: u8, scale: i8) -> Option<i128
 /// the float, and it is the shortest one that names it; where they do not, the
 /// digits are lost, and a guess would look like data.
 pub(crate) fn float_units(float: f64, precision: u8, scale: i8) -> Option<i128> {
+    decimal_units(&told_decimal(float, scale)?, precision, scale)
+}
+
+/// The one decimal of that scale that is stored as this float, as text.
+pub(crate) fn told_decimal(float: f64, scale: i8) -> Option<String> {
     let closest = 10f64.powi(-i32::from(scale)) / f64::EPSILON;
-    if float.abs() >= closest {
-        return None;
-    }
-    decimal_units(&shortest_decimal(float)?, precision, scale)
+    if float.abs() >= closest { None } else { shortest_decimal(float) }
 }
 
 /// A whole number as a count of units of the scale.
 pub(crate) fn integer_units(number: i64, precision: u8, scale: i8) -> Option<i128> {
+    if scale < 0 {
+        return decimal_units(&number.to_string(), precision, scale);
+    }
     let factor = 10i128.checked_pow(u32::try_from(scale).ok()?)?;
     let units = i128::from(number).checked_mul(factor)?;
     let limit = 10i128.checked_pow(u32::from(precision))?;
@@ -120,6 +154,14 @@ mod tests {
         ] {
             assert_eq!(decimal_units(text, precision, scale), wanted, "{text}");
         }
+        assert_eq!(decimal_units("1200", 2, -2), Some(12));
+        assert_eq!(decimal_units("-1250", 2, -2), None);
+        assert_eq!(decimal_units("0.05", 1, 2), Some(5));
+        assert_eq!(integer_units(1_200, 2, -2), Some(12));
+        let wide = format!("-{}.5", "9".repeat(75));
+        let units = wide_units(&wide, 76, 1).map(|units| units.to_string());
+        assert_eq!(units, Some(wide.replace('.', "")));
+        assert_eq!(wide_units(&wide, 75, 1), None);
         for (float, scale, wanted) in [
             (19.99, 2, Some(1_999)),
             (-0.07, 2, Some(-7)),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use tidelake_connector::sql::check;
 use tidelake_connector::{
@@ -79,7 +80,8 @@ fn part_of(slice: &Slice) -> Result<Part> {
 /// Columns that hold times and do not belong to the cursor.
 pub(crate) fn time_columns<'a>(columns: &'a [Column], cursor: &BTreeSet<&str>) -> Vec<&'a str> {
     let is_time = |column: &&Column| {
-        column.cursor.is_some_and(|cursor| cursor.kind.is_time()) && !cursor.contains(column.name())
+        matches!(column.field.data_type(), DataType::Date32 | DataType::Timestamp(..))
+            && !cursor.contains(column.name())
     };
     columns.iter().filter(is_time).map(Column::name).collect()
 }

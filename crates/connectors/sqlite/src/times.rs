@@ -8,6 +8,7 @@ use std::fmt;
 
 use rusqlite::types::ValueRef;
 use serde::{Deserialize, Serialize};
+use tidelake_watermark::{Kind, Value};
 
 use crate::numbers::{float_units, integer_units, whole_part};
 
@@ -155,6 +156,39 @@ pub(crate) fn decode(cell: ValueRef<'_>, form: Form) -> Option<i128> {
     };
     let nanos = micros * 1_000;
     in_range(nanos)
+}
+
+/// A time as another system may have written it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Nanoseconds since 1970.
+    At(i128),
+    /// `infinity` or `-infinity`.
+    Infinite {
+        /// Which of the two.
+        high: bool,
+    },
+}
+
+/// The time in a text outside a cursor: also before the year 0 and after 9999,
+/// and without an end.
+pub(crate) fn moment(text: &[u8]) -> Option<Moment> {
+    if let Some(nanos) = parse(text) {
+        return Some(Moment::At(nanos));
+    }
+    let (high, unsigned) = match text.split_first()? {
+        (b'-', rest) => (false, rest),
+        (b'+', rest) => (true, rest),
+        _ => (true, text),
+    };
+    if unsigned.eq_ignore_ascii_case(b"infinity") {
+        return Some(Moment::Infinite { high });
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    match Value::parse(Kind::Timestamp, text) {
+        Ok(Value::Timestamp(nanos)) if text.trim() == text => Some(Moment::At(nanos)),
+        _ => None,
+    }
 }
 
 /// By SQLite's own rule, which counts in whole milliseconds.
@@ -310,7 +344,6 @@ pub(crate) fn print_date(days: i64) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tidelake_watermark::{Kind, Value};
 
     use super::*;
 
@@ -373,6 +406,36 @@ mod tests {
             "9999-12-31T23:30:00-01:00",
         ] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn moments_reach_further_than_cursors() {
+        for (text, same) in [
+            ("-0043-03-15", "-0043-03-15T00:00:00Z"),
+            ("0044-03-15 BC", "-0043-03-15T00:00:00Z"),
+            ("+12000-01-01 10:00:00", "+12000-01-01T10:00:00Z"),
+            ("294277-01-01T00:00:00Z", "+294277-01-01T00:00:00Z"),
+            ("9999-12-31T23:30:00-01:00", "+10000-01-01T00:30:00Z"),
+            ("2026-11-30 09:15", "2026-11-30T09:15:00Z"),
+        ] {
+            assert_eq!(moment(text.as_bytes()), Some(Moment::At(wanted(same))), "{text}");
+        }
+        for (text, high) in [("infinity", true), ("-Infinity", false), ("+infinity", true)] {
+            assert_eq!(moment(text.as_bytes()), Some(Moment::Infinite { high }), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "2026-11-30 ",
+            " 2026-11-30",
+            "2026-11-30 24:00",
+            "2026-12-31 23:59:60",
+            "inf",
+            "0000-00-00",
+            "\u{661}",
+        ] {
+            assert_eq!(moment(text.as_bytes()), None, "{text}");
         }
     }
 

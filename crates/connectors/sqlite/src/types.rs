@@ -90,19 +90,15 @@ impl ColumnType {
             "BLOB" | "BINARY" | "VARBINARY" | "BYTEA" | "BINARY VARYING" | "LONGBLOB"
             | "MEDIUMBLOB" | "TINYBLOB" | "IMAGE" => Self::Binary,
             "TIME" | "TIME WITHOUT TIME ZONE" | "STRING" | "ENUM" => Self::LooseText,
-            name if name.split(' ').any(is_integer) => Self::Integer,
-            // SQLite's own rule for text, after its rule for integers.
-            name if name.contains("INT") => Self::Unknown,
+            // Names of shapes hold the word by accident.
+            name if name.contains("POINT") => Self::Unknown,
+            // From here on SQLite's own rules of affinity, in their order. What
+            // remains has none, or may hold anything.
+            name if name.contains("INT") => Self::Integer,
             name if ["CHAR", "CLOB", "TEXT"].iter().any(|part| name.contains(part)) => Self::Text,
+            name if name.contains("BLOB") => Self::Binary,
+            name if ["REAL", "FLOA", "DOUB"].iter().any(|part| name.contains(part)) => Self::Float,
             _ => Self::Unknown,
-        }
-    }
-
-    /// The same with nanoseconds.
-    pub(crate) fn with_nanoseconds(self) -> Self {
-        match self {
-            Self::Time { utc, .. } => Self::Time { utc, nanos: true },
-            other => other,
         }
     }
 
@@ -190,25 +186,6 @@ fn decimal(arguments: &[u32]) -> Option<ColumnType> {
     fits.then_some(ColumnType::Decimal(precision, scale))
 }
 
-fn is_integer(word: &str) -> bool {
-    matches!(
-        word,
-        "INT"
-            | "INTEGER"
-            | "TINYINT"
-            | "SMALLINT"
-            | "MEDIUMINT"
-            | "BIGINT"
-            | "INT2"
-            | "INT4"
-            | "INT8"
-            | "INT16"
-            | "INT32"
-            | "INT64"
-            | "UINT"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,7 +230,11 @@ mod tests {
             ("VARBINARY(16)", Binary),
             ("", Unknown),
             ("POINT", Unknown),
-            ("CHARINT", Unknown),
+            ("CHARINT", Integer),
+            ("UINT8", Integer),
+            ("FLOATING POINT", Unknown),
+            ("UNSIGNED FLOAT", Float),
+            ("GEOBLOB", Binary),
             ("ANY", Unknown),
             ("MONEY", Unknown),
             ("DECIMAL(10", Decimal(10, 0)),

@@ -243,3 +243,46 @@ async fn the_shop_grows_in_the_past() {
     let missing = demo::add_rows(&folder.path().join("none.db")).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
+
+#[tokio::test]
+async fn two_thousand_columns_are_read() {
+    for count in [1_999, 2_000] {
+        let names: Vec<_> = (0..count).map(|number| format!("c{number} DATETIME")).collect();
+        let database = Database::new(&format!(
+            "CREATE TABLE wide ({}); INSERT INTO wide (c0, c{}) VALUES ('2026-11-30', 'soon')",
+            names.join(", "),
+            count - 1
+        ))
+        .await;
+        let read = database.whole("wide").await;
+        assert_eq!(read.columns.len(), count);
+        // A statement can select no more, so the row's number has no place.
+        let error = database.rows(&read).await.unwrap_err();
+        let place = if count == 1_999 { "(rowid 1)" } else { "(row 1 of the read)" };
+        assert!(error.message().contains(place), "{error:?}");
+        database.execute(&format!("UPDATE wide SET c{} = NULL", count - 1));
+        let rows = database.rows(&read).await.unwrap();
+        assert_eq!((rows[0].len(), rows[0][0].as_str()), (count, "2026-11-30T00:00:00"));
+    }
+}
+
+#[tokio::test]
+async fn tables_without_row_numbers_and_shadow_tables() {
+    let database = Database::new(
+        "CREATE TABLE keyed (a INT PRIMARY KEY, b INT) WITHOUT ROWID;
+         INSERT INTO keyed VALUES (1, 'x');
+         CREATE TABLE \"order\" (\"select\" INT, \"from\" TEXT); CREATE TABLE \"main\" (a INT);
+         CREATE TABLE \"sqlitefoo\" (a INT);
+         CREATE VIRTUAL TABLE boxes USING rtree (id, low, high);
+         CREATE VIRTUAL TABLE words USING fts5 (title, body, tokenize = 'porter');
+         INSERT INTO words VALUES ('a', 'b'); INSERT INTO boxes VALUES (1, 0.5, 1.5);",
+    )
+    .await;
+    let names: Vec<_> = database.tables().await.into_iter().map(|table| table.name.table).collect();
+    assert_eq!(names, ["boxes", "keyed", "main", "order", "sqlitefoo", "words"]);
+    let error = database.rows(&database.whole("keyed").await).await.unwrap_err();
+    assert!(error.message().contains("(row 1 of the read)"), "{error:?}");
+    for (table, row) in [("words", vec!["a", "b"]), ("boxes", vec!["1", "0.5", "1.5"])] {
+        assert_eq!(database.rows(&database.whole(table).await).await.unwrap(), [row]);
+    }
+}

@@ -115,7 +115,7 @@ async fn infinite_decimals_follow_the_policy() {
     let reading = database.source.read(&slices.slices[0]).await.unwrap();
     futures::TryStreamExt::try_collect::<Vec<_>>(reading.batches).await.unwrap();
     let counts = reading.counters.snapshot();
-    assert_eq!(counts["special_number"], 1);
+    assert_eq!(counts["special_number:v"], 1);
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn bytes() {
 
 #[tokio::test]
 async fn untyped_columns_are_text() {
-    carried("", &[("1", "1"), ("1.0", "1.0"), ("'a'", "a"), ("1e300", "1e300")]).await;
+    carried("", &[("1", "1"), ("1.0", "1.0"), ("'a'", "a"), ("1e300", "1.0e+300")]).await;
     refused("", &["x'00'"]).await;
     carried("MONEY", &[("19.99", "19.99")]).await;
 }
@@ -228,14 +228,10 @@ async fn times() {
         ],
     )
     .await;
-    refused("DATETIME(9)", &["'9999-12-31 00:00:00'"]).await;
+    // Beyond what 64 bits of nanoseconds count.
+    carried("DATETIME(9)", &[("'9999-12-31 00:00:00'", "-")]).await;
+    carried("DATETIME", &[("'-0043-03-15'", "-0043-03-15T00:00:00"), ("'infinity'", "-")]).await;
     refused("DATETIME(6)", &["'2026-11-30 09:15:00.1234567'"]).await;
-    // What Go writes: the declaration leaves the digits open, the rows show them.
-    carried(
-        "datetime",
-        &[("'2026-11-30 10:15:00.123456789+01:00'", "2026-11-30T09:15:00.123456789")],
-    )
-    .await;
 }
 
 #[tokio::test]
