@@ -31,6 +31,12 @@ impl RunId {
     pub fn from_number(number: u128) -> Self {
         Self(number)
     }
+
+    /// When the run began, by the clock of the machine that ran it, in
+    /// milliseconds since the epoch.
+    pub fn millis(self) -> u64 {
+        ulid::Ulid(self.0).timestamp_ms()
+    }
 }
 
 impl fmt::Display for RunId {

@@ -13,8 +13,8 @@ use tidelake_watermark::Progress;
 use crate::logic::{begin, house, leases, progress, syncs, table_runs, watermarks};
 use crate::rows::Rows;
 use crate::store::{
-    Advance, Advanced, BeginRun, Begun, Lease, LockFilter, RunFilter, StateStore, TableState,
-    TableUpdate, WatermarkSettings,
+    Advance, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter, PruneFilter, RunFilter,
+    StateStore, TableState, TableUpdate, WatermarkSettings,
 };
 
 /// What is done in one transaction. It may be done again from the start when the
@@ -148,6 +148,13 @@ impl<B: Backend> StateStore for B {
         self.transact(Access::Read, run_id, |rows, run_id| rows.table_runs(*run_id)).await
     }
 
+    async fn runs_of_table(&self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>> {
+        self.transact(Access::Read, (key.clone(), limit), |rows, (key, limit)| {
+            rows.runs_of_table(key, *limit)
+        })
+        .await
+    }
+
     async fn watermarks(&self, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>> {
         self.transact(Access::Read, filter.clone(), |rows, filter| rows.watermarks(filter)).await
     }
@@ -220,6 +227,20 @@ impl<B: Backend> StateStore for B {
             Box::pin(progress::adopt(rows, lease, head.as_ref(), progress.as_ref(), by))
         })
         .await
+    }
+
+    async fn tables(&self, env: &str, scope: &str) -> Result<Vec<KnownTable>> {
+        let arguments = (env.to_owned(), scope.to_owned());
+        self.transact(Access::Read, arguments, |rows, (env, scope)| {
+            Box::pin(house::tables(rows, env, scope))
+        })
+        .await
+    }
+
+    async fn prune(&self, filter: &PruneFilter) -> Result<Vec<RunRecord>> {
+        let access = if filter.dry_run { Access::Read } else { Access::Write };
+        self.transact(access, filter.clone(), |rows, filter| Box::pin(house::prune(rows, filter)))
+            .await
     }
 
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>> {

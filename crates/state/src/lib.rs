@@ -21,7 +21,19 @@ pub mod sqlite;
 mod store;
 mod time;
 
+/// Names of the tables that a store keeps in its schema, wherever that is.
+pub const OWN_TABLES: [&str; 8] = [
+    "meta",
+    "syncs",
+    "table_state",
+    "watermarks",
+    "watermark_history",
+    "runs",
+    "table_runs",
+    "refinery_schema_history",
+];
+
 pub use store::{
-    Advance, AdvanceWatermark, Advanced, BeginRun, Begun, Lease, LockFilter, RunFilter, StateStore,
-    TableState, TableUpdate, WatermarkSettings,
+    Advance, AdvanceWatermark, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter,
+    PruneFilter, RunFilter, StateStore, TableState, TableUpdate, WatermarkSettings,
 };

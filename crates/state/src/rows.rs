@@ -9,7 +9,7 @@ use tidelake_model::{
     WatermarkFilter, WatermarkRecord,
 };
 
-use crate::store::RunFilter;
+use crate::store::{PruneFilter, RunFilter};
 
 /// Name of the row of `meta` that holds the store's identity.
 pub(crate) const IDENTITY: &str = "identity";
@@ -113,6 +113,13 @@ pub(crate) trait Rows: Send {
     /// Those of these tables that are neither completed nor failed, in rising
     /// order of their tokens.
     async fn unfinished(&mut self, keys: &[TableKey]) -> Result<Vec<(TableKey, TableRun)>>;
+    /// Newest first; at most `limit`, 0 is all.
+    async fn runs_of_table(&mut self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>>;
+    /// Runs of the filter that ended at `until` or before and on which nothing
+    /// rests, oldest first.
+    async fn prunable(&mut self, filter: &PruneFilter, until: i128) -> Result<Vec<RunRecord>>;
+    /// Removes a run with its table runs.
+    async fn delete_run(&mut self, run_id: RunId) -> Result<()>;
     async fn save_table_run(&mut self, key: &TableKey, record: &TableRun) -> Result<()>;
 
     /// Removes every row.

@@ -76,7 +76,7 @@ pub struct WatermarkSettings {
 #[derive(Debug, Clone)]
 pub struct TableUpdate {
     /// The whole record as it is from now on. `started_at` and `finished_at` are
-    /// filled in by the store, the latter when the status is final.
+    /// filled in by the store, the latter when the status becomes final.
     pub record: TableRun,
     /// Whether the lease is given back with it.
     pub release: bool,
@@ -129,6 +129,30 @@ pub struct RunFilter {
     pub status: Option<RunStatus>,
     /// At most so many, newest first; 0 is all.
     pub limit: u32,
+}
+
+/// Which records of runs are old.
+#[derive(Debug, Clone, Default)]
+pub struct PruneFilter {
+    /// Environment.
+    pub env: Option<String>,
+    /// Sync.
+    pub scope: Option<String>,
+    /// Only runs that ended so; however they ended when empty.
+    pub statuses: Vec<RunStatus>,
+    /// Only runs that ended at least so long ago, by the store's clock.
+    pub older_than: Duration,
+    /// Whether they are only named, and stay.
+    pub dry_run: bool,
+}
+
+/// A table that the store has a row of: it was leased once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownTable {
+    /// The table.
+    pub key: TableKey,
+    /// Head of its lake.
+    pub head: Option<Head>,
 }
 
 /// Which leases are meant.
@@ -227,6 +251,9 @@ pub trait StateStore: Send + Sync {
     /// The table runs of a run, by table.
     async fn table_runs(&self, run_id: RunId) -> Result<Vec<TableRun>>;
 
+    /// The table runs of a table, newest first; at most `limit`, 0 is all.
+    async fn runs_of_table(&self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>>;
+
     // Watermarks.
 
     /// Watermarks, by key.
@@ -289,6 +316,16 @@ pub trait StateStore: Send + Sync {
     ) -> Result<TableState>;
 
     // Keeping house.
+
+    /// The tables of a sync that were ever leased, by key; those of a sync that was
+    /// deleted have no head.
+    async fn tables(&self, env: &str, scope: &str) -> Result<Vec<KnownTable>>;
+
+    /// Removes the records of old runs with those of their tables, and returns
+    /// them, oldest first. What something still rests on stays: a run that is
+    /// under way or holds a lease, one that left a table to be finished, the head
+    /// of a lake, and the newest completed run of each table.
+    async fn prune(&self, filter: &PruneFilter) -> Result<Vec<RunRecord>>;
 
     /// Leases that are held.
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>>;

@@ -1,13 +1,14 @@
 //! The store as a whole.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tidelake_model::{ErrorKind, TableRunStatus, WatermarkFilter};
+use tidelake_model::{ErrorKind, RunId, RunRecord, RunStatus, TableRunStatus, WatermarkFilter};
 
-use super::harness::{ensure, refused, same};
-use super::nouns::{LONG, advance, begin, progress, run, sync_config, update};
+use super::harness::{Failure, ensure, refused, same};
+use super::nouns::{LONG, advance, begin, head, key, progress, run, sync_config, update};
 use super::{Case, Outcome, Place};
-use crate::store::{LockFilter, RunFilter};
+use crate::store::{LockFilter, PruneFilter, RunFilter};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -15,6 +16,11 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("what_one_instance_writes_another_reads", |place| Box::pin(shared(place))),
         Case::new("truncating_leaves_nothing_and_another_identity", |place| Box::pin(empty(place))),
         Case::new("a_destroyed_store_can_be_made_again", |place| Box::pin(destroyed(place))),
+        Case::new("old_runs_are_pruned_unless_something_rests_on_them", |place| {
+            Box::pin(pruned(place))
+        }),
+        Case::new("runs_are_pruned_by_sync_status_and_age", |place| Box::pin(pruned_by(place))),
+        Case::new("tables_are_known_from_their_first_lease_on", |place| Box::pin(known(place))),
     ]
 }
 
@@ -70,4 +76,93 @@ async fn destroyed(place: Arc<dyn Place>) -> Outcome {
     same("syncs", again.syncs(None).await?, vec![])?;
     again.create_sync(&sync_config("", "a")).await?;
     Ok(())
+}
+
+fn ids(runs: &[RunRecord]) -> Vec<RunId> {
+    runs.iter().map(|run| run.run_id).collect()
+}
+
+async fn pruned(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    // Runs 1 to 3 complete one after the other; the second is the lake's head.
+    let mut version = None;
+    for number in 1..=3 {
+        let lease = begin(&*store, run(number), "t", LONG).await?.lease;
+        let mut done = advance(&lease, version, progress(5, 5));
+        done.head = (number == 2).then(|| head(run(2)));
+        version = store.advance(&lease, &done).await?.watermark.map(|record| record.version);
+        store.finish_run(run(number), RunStatus::Completed, None).await?;
+        place.pass(Duration::from_millis(20)).await;
+    }
+    // The fourth failed and left nothing, the fifth has to be finished, the sixth
+    // is under way.
+    for (number, table, status) in
+        [(4, "t", TableRunStatus::Failed), (5, "u", TableRunStatus::Committing)]
+    {
+        let lease = begin(&*store, run(number), table, LONG).await?.lease;
+        store.update_table(&lease, &update(&lease, status, true)).await?;
+        store.finish_run(run(number), RunStatus::Failed, Some("it failed")).await?;
+    }
+    begin(&*store, run(6), "v", LONG).await?;
+
+    place.pass(Duration::from_millis(20)).await;
+    let named = PruneFilter { dry_run: true, ..PruneFilter::default() };
+    let expected = vec![run(1), run(4)];
+    same("named", ids(&store.prune(&named).await?), expected.clone())?;
+    same("all are there", store.runs(&RunFilter::default()).await?.len(), 6)?;
+    same("pruned", ids(&store.prune(&PruneFilter::default()).await?), expected)?;
+    let mut left = ids(&store.runs(&RunFilter::default()).await?);
+    left.sort();
+    same("left", left, vec![run(2), run(3), run(5), run(6)])?;
+    for (number, tables) in [(1, 0), (2, 1), (3, 1), (4, 0), (5, 1)] {
+        same("their tables", store.table_runs(run(number)).await?.len(), tables)?;
+    }
+    let of_table = store.runs_of_table(&key("t"), 0).await?;
+    let of_table: Vec<_> = of_table.iter().map(|record| record.run_id).collect();
+    same("of the table, newest first", of_table, vec![run(3), run(2)])?;
+    same("the newest", store.runs_of_table(&key("t"), 1).await?.len(), 1)?;
+    same("a second time", ids(&store.prune(&PruneFilter::default()).await?), vec![])?;
+    // What was kept serves: the table that was left is offered to its next run.
+    let next = begin(&*store, run(7), "u", LONG).await?;
+    let left = next.unfinished.ok_or_else(|| Failure::new("what was left is gone"))?;
+    same("left", left.run_id, run(5))
+}
+
+async fn pruned_by(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    let statuses = [RunStatus::Failed, RunStatus::Cancelled, RunStatus::Partial];
+    for (number, status) in (1..).zip(statuses) {
+        begin(&*store, run(number), "t", LONG).await?;
+        store.finish_run(run(number), status, None).await?;
+        place.pass(Duration::from_millis(20)).await;
+    }
+    let scope = store.runs(&RunFilter::default()).await?.pop().map(|run| run.scope);
+    let filter = PruneFilter { scope, dry_run: true, ..PruneFilter::default() };
+    let named = async |filter: PruneFilter| Outcome::Ok(ids(&store.prune(&filter).await?));
+    same("all", named(filter.clone()).await?, vec![run(1), run(2), run(3)])?;
+    let failed =
+        PruneFilter { statuses: vec![RunStatus::Partial, RunStatus::Failed], ..filter.clone() };
+    same("by status", named(failed).await?, vec![run(1), run(3)])?;
+    let running = PruneFilter { statuses: vec![RunStatus::Running], ..filter.clone() };
+    same("those under way", named(running).await?, vec![])?;
+    let other = PruneFilter { scope: Some("another".to_owned()), ..filter.clone() };
+    same("of another sync", named(other).await?, vec![])?;
+    let elsewhere = PruneFilter { env: Some("another".to_owned()), ..filter.clone() };
+    same("of another environment", named(elsewhere).await?, vec![])?;
+    let young = PruneFilter { older_than: Duration::from_secs(3_600), ..filter };
+    same("of an hour ago", named(young).await?, vec![])
+}
+
+async fn known(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    let lease = begin(&*store, run(1), "b", LONG).await?.lease;
+    let (env, scope) = (lease.key.env.clone(), lease.key.scope.clone());
+    let mut done = advance(&lease, None, progress(5, 5));
+    done.head = Some(head(run(1)));
+    store.advance(&lease, &done).await?;
+    begin(&*store, run(2), "a", LONG).await?;
+    let tables = store.tables(&env, &scope).await?;
+    let found: Vec<_> = tables.into_iter().map(|table| (table.key, table.head)).collect();
+    same("tables", found, vec![(key("a"), None), (key("b"), Some(head(run(1))))])?;
+    same("of another sync", store.tables(&env, "another").await?, vec![])
 }

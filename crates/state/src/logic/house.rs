@@ -1,9 +1,10 @@
 //! The store itself.
 
-use tidelake_model::Result;
+use tidelake_model::{Result, RunRecord};
 
 use super::internal;
 use crate::rows::{IDENTITY, Rows, TOKEN_FLOOR, TableFilter};
+use crate::store::{KnownTable, PruneFilter};
 
 pub(crate) async fn identity(rows: &mut dyn Rows) -> Result<String> {
     rows.meta(IDENTITY).await?.ok_or_else(|| internal("the state store has no identity"))
@@ -28,4 +29,27 @@ pub(crate) async fn truncate(rows: &mut dyn Rows) -> Result<()> {
     rows.clear().await?;
     rows.set_meta(TOKEN_FLOOR, &floor.to_string()).await?;
     found(rows).await
+}
+
+pub(crate) async fn tables(rows: &mut dyn Rows, env: &str, scope: &str) -> Result<Vec<KnownTable>> {
+    let filter = TableFilter {
+        env: Some(env.to_owned()),
+        scope: Some(scope.to_owned()),
+        ..TableFilter::default()
+    };
+    let known = rows.tables(&filter).await?.into_iter().filter(|row| row.key.table.is_some());
+    Ok(known.map(|row| KnownTable { key: row.key, head: row.head }).collect())
+}
+
+/// Removes old runs, or only names them.
+pub(crate) async fn prune(rows: &mut dyn Rows, filter: &PruneFilter) -> Result<Vec<RunRecord>> {
+    let age = i128::try_from(filter.older_than.as_nanos()).unwrap_or(i128::MAX);
+    let until = rows.now().await?.saturating_sub(age);
+    let old = rows.prunable(filter, until).await?;
+    if !filter.dry_run {
+        for run in &old {
+            rows.delete_run(run.run_id).await?;
+        }
+    }
+    Ok(old)
 }

@@ -36,7 +36,11 @@ pub(crate) async fn save(
         return Err(in_table(conflict(message).in_run(record.run_id), &lease.key));
     }
     let mut record = record.clone();
+    // What is noted of a run that has ended does not make it end again.
+    let ended = earlier.as_ref().filter(|earlier| earlier.status == record.status);
+    let ended = ended.and_then(|earlier| earlier.finished_at.clone());
+    record.finished_at =
+        (!record.status.is_unfinished()).then(|| ended.unwrap_or_else(|| time_text(now)));
     record.started_at = earlier.map_or_else(|| time_text(now), |earlier| earlier.started_at);
-    record.finished_at = (!record.status.is_unfinished()).then(|| time_text(now));
     rows.save_table_run(&lease.key, &record).await
 }

@@ -1,15 +1,16 @@
 //! Rows in sorted maps, with a list of what to undo.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use tidelake_model::{
-    HistoryRow, Result, RunId, RunRecord, SyncConfig, TableKey, TableRun, WatermarkFilter,
-    WatermarkRecord,
+    HistoryRow, Result, RunId, RunRecord, RunStatus, SyncConfig, TableKey, TableRun,
+    TableRunStatus, WatermarkFilter, WatermarkRecord,
 };
 
 use crate::rows::{IDENTITY, Rows, TableFilter, TableRow};
-use crate::store::RunFilter;
+use crate::store::{PruneFilter, RunFilter};
+use crate::time::time_text;
 
 /// Everything that is stored.
 #[derive(Clone, Default)]
@@ -58,6 +59,11 @@ fn put_back<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, before: Option<V>) {
         Some(value) => map.insert(key, value),
         None => map.remove(&key),
     };
+}
+
+/// Later runs of a table are greater.
+fn order(run: &TableRun) -> (String, RunId) {
+    (run.started_at.clone(), run.run_id)
 }
 
 fn matches<T: PartialEq>(wanted: Option<&T>, found: &T) -> bool {
@@ -278,6 +284,59 @@ impl Rows for MemoryRows<'_> {
         }
         found.sort_by_key(|(_, run)| (run.token, run.run_id));
         Ok(found)
+    }
+
+    async fn runs_of_table(&mut self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>> {
+        let of_table = self.data.table_runs.get(key).into_iter().flat_map(BTreeMap::values);
+        let mut found: Vec<_> = of_table.cloned().collect();
+        found.sort_by(|left, right| order(right).cmp(&order(left)));
+        if limit > 0 {
+            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+        Ok(found)
+    }
+
+    async fn prunable(&mut self, filter: &PruneFilter, until: i128) -> Result<Vec<RunRecord>> {
+        let mut kept = BTreeSet::new();
+        for row in self.data.tables.values() {
+            kept.extend(row.head.as_ref().map(|head| head.run_id));
+            kept.extend(row.lease.as_ref().map(|lease| lease.run_id));
+        }
+        for runs in self.data.table_runs.values() {
+            let completed = runs.values().filter(|run| run.status == TableRunStatus::Completed);
+            kept.extend(completed.max_by_key(|run| order(run)).map(|run| run.run_id));
+            let unfinished = runs.values().filter(|run| run.status.is_unfinished());
+            kept.extend(unfinished.map(|run| run.run_id));
+        }
+        let until = time_text(until);
+        let is_old = |run: &&RunRecord| {
+            matches(filter.env.as_ref(), &run.env)
+                && matches(filter.scope.as_ref(), &run.scope)
+                && (filter.statuses.is_empty() || filter.statuses.contains(&run.status))
+                && run.status != RunStatus::Running
+                && run.finished_at.as_ref().is_some_and(|at| *at <= until)
+                && !kept.contains(&run.run_id)
+        };
+        let mut found: Vec<_> = self.data.runs.values().filter(is_old).cloned().collect();
+        found.sort_by(|left, right| {
+            (&left.started_at, left.run_id).cmp(&(&right.started_at, right.run_id))
+        });
+        Ok(found)
+    }
+
+    async fn delete_run(&mut self, run_id: RunId) -> Result<()> {
+        let before = self.data.runs.remove(&run_id);
+        self.on_undo(move |data| put_back(&mut data.runs, run_id, before));
+        let mut removed = vec![];
+        for (key, runs) in &mut self.data.table_runs {
+            removed.extend(runs.remove(&run_id).map(|run| (key.clone(), run)));
+        }
+        self.on_undo(move |data| {
+            for (key, run) in removed {
+                data.table_runs.entry(key).or_default().insert(run_id, run);
+            }
+        });
+        Ok(())
     }
 
     async fn save_table_run(&mut self, key: &TableKey, record: &TableRun) -> Result<()> {

@@ -6,6 +6,7 @@
 
 mod key;
 pub(crate) mod migrate;
+mod prune;
 pub(crate) mod reader;
 mod rows;
 mod runs;

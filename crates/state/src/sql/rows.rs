@@ -7,9 +7,9 @@ use tidelake_model::{
 };
 
 use super::reader::Reader;
-use super::{Cell, Session, Statement, TABLES, migrate, runs, tables, watermarks};
+use super::{Cell, Session, Statement, TABLES, migrate, prune, runs, tables, watermarks};
 use crate::rows::{Rows, TableFilter, TableRow};
-use crate::store::RunFilter;
+use crate::store::{PruneFilter, RunFilter};
 
 /// The rows of one transaction.
 pub(crate) struct SqlRows<S>(pub(crate) S);
@@ -128,6 +128,18 @@ impl<S: Session> Rows for SqlRows<S> {
 
     async fn unfinished(&mut self, keys: &[TableKey]) -> Result<Vec<(TableKey, TableRun)>> {
         runs::unfinished(&mut self.0, keys).await
+    }
+
+    async fn runs_of_table(&mut self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>> {
+        runs::of_table(&mut self.0, key, limit).await
+    }
+
+    async fn prunable(&mut self, filter: &PruneFilter, until: i128) -> Result<Vec<RunRecord>> {
+        prune::prunable(&mut self.0, filter, until).await
+    }
+
+    async fn delete_run(&mut self, run_id: RunId) -> Result<()> {
+        prune::delete(&mut self.0, run_id).await
     }
 
     async fn save_table_run(&mut self, key: &TableKey, record: &TableRun) -> Result<()> {

@@ -9,14 +9,14 @@ use super::{Cell, Session, Statement, key};
 use crate::store::RunFilter;
 use crate::time::time_text;
 
-const RUN: &str = "run_id, env, scope, status, started_at, finished_at, error";
+pub(super) const RUN: &str = "run_id, env, scope, status, started_at, finished_at, error";
 
 const TABLE_RUN: &str = "run_id, env, scope, connector_type, source_key, schema_name, table_name, \
     token, status, read_window, uploads, pending, row_count, byte_count, counters, notices, \
     started_at, finished_at, error";
 
 /// The name under which a status is stored is the one in documents.
-fn name_of(status: &impl Serialize) -> Result<String> {
+pub(super) fn name_of(status: &impl Serialize) -> Result<String> {
     let value = serde_json::to_value(status).map_err(damaged)?;
     value.as_str().map(str::to_owned).ok_or_else(|| damaged("a status without a name"))
 }
@@ -38,7 +38,10 @@ fn read_run(cells: Vec<Cell>) -> Result<RunRecord> {
     })
 }
 
-async fn select_runs<S: Session>(session: &mut S, statement: Statement) -> Result<Vec<RunRecord>> {
+pub(super) async fn select_runs<S: Session>(
+    session: &mut S,
+    statement: Statement,
+) -> Result<Vec<RunRecord>> {
     session.query(&statement).await?.into_iter().map(read_run).collect()
 }
 
@@ -141,6 +144,20 @@ pub(super) async fn table_runs<S: Session>(
         .bind(run_id)
         .sql(" ORDER BY schema_name, table_name, ")
         .sql("env, scope, connector_type, source_key");
+    let found = select_table_runs(session, statement).await?;
+    Ok(found.into_iter().map(|(_, record)| record).collect())
+}
+
+pub(super) async fn of_table<S: Session>(
+    session: &mut S,
+    key: &TableKey,
+    limit: u32,
+) -> Result<Vec<TableRun>> {
+    let mut statement = key::among(all_table_runs(), std::slice::from_ref(key))
+        .sql(" ORDER BY started_at DESC, run_id DESC");
+    if limit > 0 {
+        statement = statement.sql(" LIMIT ").bind(Cell::count(limit.into())?);
+    }
     let found = select_table_runs(session, statement).await?;
     Ok(found.into_iter().map(|(_, record)| record).collect())
 }
