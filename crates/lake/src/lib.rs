@@ -1,9 +1,9 @@
 //! The lake: Arrow record batches become Parquet objects that are staged first
 //! and count only once they are committed.
 //!
-//! A [`Storage`] keeps objects: a local folder, an S3 bucket, or memory. A
-//! [`Lake`] lays tables out in it, and a [`TableLake`] is one table's folder with
-//! its data files and, below `_tidelake/`, the documents that say which of them
+//! A [`Storage`] keeps objects: a local folder, a bucket or container of a cloud,
+//! or memory. A [`Lake`] lays tables out in it, and a [`TableLake`] is one table's
+//! folder with its data files and, below `_tidelake/`, the documents that say which of them
 //! count. The only crate that names Parquet or `object_store`.
 //!
 //! The order of a commit, each step of which may be repeated after a crash:
@@ -27,6 +27,7 @@ pub use layout::encode_name;
 pub use parquet::{FILE_BYTES, FileExtent, TableWriter, UploadRecorder, WriterSettings};
 pub use rewrite::{ExtentOf, Keep};
 pub use storage::{
-    LocalStorage, MemoryStorage, PartPlace, S3Settings, Storage, Version, check_writable, local,
-    memory, s3, s3_directory,
+    AzureDirectory, AzureLogin, AzureSettings, CloudStorage, FoundUpload, GcsLogin, GcsSettings,
+    LocalStorage, MemoryStorage, PartPlace, S3Settings, Storage, Version, azure,
+    azure_connection_string, check_writable, gcs, gcs_directory, local, memory, s3, s3_directory,
 };

@@ -13,7 +13,7 @@ async fn nothing_is_visible_before_the_commit_and_all_is_after_it() {
     let (storage, table) = lake();
     let (files, objects): (Vec<_>, Vec<_>) = stage(&table, run(1), 0..10).await.into_iter().unzip();
     assert!(storage.keys().is_empty());
-    assert_eq!(storage.uploads(), ["public/orders/00000000000000000000000001-1-0-0.parquet"]);
+    assert_eq!(storage.pending(), ["public/orders/00000000000000000000000001-1-0-0.parquet"]);
     let [file] = files.as_slice() else { panic!("one file: {files:?}") };
     assert_eq!(
         (file.rows, file.cursor_min.clone(), file.cursor_max.clone()),
@@ -26,7 +26,7 @@ async fn nothing_is_visible_before_the_commit_and_all_is_after_it() {
     assert_eq!(table.latest().await.unwrap(), Some(latest.clone()));
     assert_eq!(table.live_files(&latest).await.unwrap(), files);
     assert_eq!(read(&table, &latest).await, (0..10).collect::<Vec<_>>());
-    assert!(storage.uploads().is_empty());
+    assert!(storage.pending().is_empty());
 }
 
 #[tokio::test]

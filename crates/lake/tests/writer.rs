@@ -17,8 +17,8 @@ use common::*;
 use futures::TryStreamExt;
 use sha2::{Digest, Sha256};
 use tidelake_lake::{
-    FileExtent, Lake, MemoryStorage, PartPlace, Storage, TableLake, UploadRecorder, Version,
-    WriterSettings, memory,
+    FileExtent, FoundUpload, Lake, MemoryStorage, PartPlace, Storage, TableLake, UploadRecorder,
+    Version, WriterSettings, memory,
 };
 use tidelake_model::{
     Compression, Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef,
@@ -31,7 +31,7 @@ async fn without_a_row_there_is_no_file() {
     writer.write(&batch([]), FileExtent::default()).await.unwrap();
     assert_eq!(writer.rows(), 0);
     assert!(writer.finish().await.unwrap().is_empty());
-    assert!(storage.keys().is_empty() && storage.uploads().is_empty());
+    assert!(storage.keys().is_empty() && storage.pending().is_empty());
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn large_uploads_are_told_before_their_first_part_and_small_ones_are_not()
     writer.write(&rows.slice(0, 1), FileExtent::default()).await.unwrap();
     writer.finish().await.unwrap();
     assert_eq!(recorder.begun.lock().unwrap().len(), 1);
-    assert_eq!(storage.uploads().len(), 1);
+    assert_eq!(storage.pending().len(), 1);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_recorder_that_refuses_leaves_no_upload() {
     let mut writer = table.writer(settings).unwrap();
     let error = writer.write(&rows, FileExtent::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(storage.uploads().is_empty(), "{:?}", storage.uploads());
+    assert!(storage.pending().is_empty(), "{:?}", storage.pending());
     assert!(writer.write(&rows, FileExtent::default()).await.is_err(), "and stays failed");
 }
 
@@ -230,6 +230,9 @@ impl Storage for Failing {
     async fn abort(&self, upload: &UploadRef) -> Result<()> {
         self.inner.abort(upload).await
     }
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
+        self.inner.uploads(folder).await
+    }
     async fn abort_attempts(&self, folder: &str, run: RunId, below: u64) -> Result<u64> {
         self.inner.abort_attempts(folder, run, below).await
     }
@@ -262,14 +265,14 @@ async fn every_error_path_gives_its_uploads_up() {
         };
         match written.await {
             Ok(files) => {
-                assert_eq!(inner.uploads().len(), files.len());
+                assert_eq!(inner.pending().len(), files.len());
                 break;
             }
             Err(error) => {
                 failures += 1;
                 assert_eq!(error.kind(), ErrorKind::Unavailable);
                 assert_eq!(error.table(), Some(&table_name()));
-                assert!(inner.uploads().is_empty(), "call {fails_at}: {:?}", inner.uploads());
+                assert!(inner.pending().is_empty(), "call {fails_at}: {:?}", inner.pending());
             }
         }
     }
@@ -289,9 +292,9 @@ async fn aborting_a_writer_leaves_nothing() {
     let mut writer = table.writer(settings).unwrap();
     writer.write(&rows, FileExtent::default()).await.unwrap();
     writer.write(&rows, FileExtent::default()).await.unwrap();
-    assert!(!storage.uploads().is_empty());
+    assert!(!storage.pending().is_empty());
     writer.abort().await;
-    assert!(storage.uploads().is_empty());
+    assert!(storage.pending().is_empty());
 }
 
 #[tokio::test]
@@ -304,7 +307,7 @@ async fn earlier_attempts_of_a_run_are_given_up_alone() {
         writer.finish().await.unwrap();
     }
     assert_eq!(table.abort_attempts(run(1), 3).await.unwrap(), 2);
-    assert_eq!(storage.uploads().len(), 2);
+    assert_eq!(storage.pending().len(), 2);
 }
 
 #[tokio::test]

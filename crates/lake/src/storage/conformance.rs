@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadRef};
+use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart};
 
 use super::{PartPlace, Storage, check_writable};
 use crate::layout::data_key;
@@ -44,6 +44,7 @@ pub fn cases() -> Vec<Case> {
         case("hides_an_upload_until_complete", |storage| Box::pin(hides_uploads(storage))),
         case("completes_twice", |storage| Box::pin(completes_twice(storage))),
         case("refuses_to_complete_what_is_gone", |storage| Box::pin(refuses_gone(storage))),
+        case("finds_uploads_under_way", |storage| Box::pin(finds_uploads(storage))),
         case("aborts_twice", |storage| Box::pin(aborts_twice(storage))),
         case("keeps_an_object_whose_upload_is_aborted", |storage| {
             Box::pin(keeps_completed(storage))
@@ -221,11 +222,43 @@ async fn refuses_complete(storage: &Fresh, object: &StagedObject) -> Result<()> 
 
 async fn refuses_gone(storage: Fresh) -> Result<()> {
     let object = stage(&storage, "t/a.parquet", "content").await?;
+    if storage.uploads("t").await?.is_none() {
+        // Nothing is ever gone by an abort.
+        storage.abort(&object.upload).await?;
+        let parts = vec![UploadPart { content_id: "0".repeat(32) }];
+        return refuses_complete(&storage, &StagedObject { parts, ..object }).await;
+    }
     storage.abort(&object.upload).await?;
     refuses_complete(&storage, &object).await?;
     let place = PartPlace { index: 1, offset: 7 };
     let part = storage.put_part(&object.upload, place, text("more")).await;
     check(part.is_err(), "a part of an aborted upload is refused")
+}
+
+async fn finds_uploads(storage: Fresh) -> Result<()> {
+    let first = stage(&storage, "t/a b&c.parquet", "first").await?;
+    let deep = stage(&storage, "t/deep/b.parquet", "second").await?;
+    let neighbour = stage(&storage, "t2/a.parquet", "neighbour").await?;
+    let done = stage(&storage, "t/done.parquet", "done").await?;
+    storage.complete(&done).await?;
+    storage.put("t/document.json", text("{}")).await?;
+    let Some(mut found) = storage.uploads("t").await? else {
+        // It forgets them by itself; to give one up is fine, and does nothing.
+        return storage.abort(&first.upload).await;
+    };
+    found.sort_by(|one, other| one.upload.key.cmp(&other.upload.key));
+    let uploads: Vec<_> = found.iter().map(|found| &found.upload).collect();
+    check(uploads == [&first.upload, &deep.upload], "those below the folder, and no other")?;
+    let now = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    check(found.iter().all(|found| found.initiated.is_none_or(|at| at < now)), "begun earlier")?;
+    for found in &found {
+        storage.abort(&found.upload).await?;
+    }
+    check(storage.uploads("t").await? == Some(vec![]), "they are given up")?;
+    let all = storage.uploads("").await?.unwrap_or_default();
+    let all: Vec<_> = all.iter().map(|found| &found.upload).collect();
+    check(all == [&neighbour.upload], "the neighbour is under way")?;
+    check(storage.uploads("nowhere").await? == Some(vec![]), "nothing where nothing is")
 }
 
 async fn aborts_twice(storage: Fresh) -> Result<()> {
@@ -274,21 +307,16 @@ async fn aborts_attempts(storage: Fresh) -> Result<()> {
     let aborted = storage.abort_attempts("t", run, 2).await?;
     if aborted == 0 {
         // This storage cannot list uploads; recorded ones are aborted one by one.
-        abort_all(&storage, [&old.upload]).await?;
+        storage.abort(&old.upload).await?;
     } else {
         check(aborted == 1, "one upload was aborted")?;
     }
-    refuses_complete(&storage, &old).await?;
+    if storage.uploads("t").await?.is_some() {
+        refuses_complete(&storage, &old).await?;
+    }
     storage.complete(&current).await?;
     storage.complete(&other).await?;
     check(storage.abort_attempts("nowhere", run, 2).await? == 0, "no folder, no uploads")
-}
-
-async fn abort_all<const N: usize>(storage: &Fresh, uploads: [&UploadRef; N]) -> Result<()> {
-    for upload in uploads {
-        storage.abort(upload).await?;
-    }
-    Ok(())
 }
 
 async fn deletes_twice(storage: Fresh) -> Result<()> {

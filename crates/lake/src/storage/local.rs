@@ -19,7 +19,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
-use super::{PartPlace, Storage, Version, completed_earlier, missing};
+use super::{FoundUpload, PartPlace, Storage, Version, completed_earlier, missing};
 use crate::layout::{hex, parse_data_key};
 
 /// Longest wait for another process that changes the same document.
@@ -238,6 +238,17 @@ impl Storage for LocalStorage {
         blocking(move || remove(&staged)).await
     }
 
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
+        let path = self.path(folder)?;
+        let folder = folder.to_owned();
+        blocking(move || {
+            let mut found = Vec::new();
+            staged_into(&path, &folder, &mut found)?;
+            Ok(Some(found))
+        })
+        .await
+    }
+
     async fn abort_attempts(&self, folder: &str, run: RunId, below: u64) -> Result<u64> {
         let folder = self.path(folder)?;
         blocking(move || {
@@ -340,6 +351,26 @@ fn list_into(path: &Path, folder: &str, keys: &mut Vec<String>) -> Result<()> {
             list_into(&path, &key, keys)?;
         } else if !is_hidden {
             keys.push(key);
+        }
+    }
+    Ok(())
+}
+
+/// The hidden files in which objects and documents are written.
+fn staged_into(path: &Path, folder: &str, found: &mut Vec<FoundUpload>) -> Result<()> {
+    for name in names(path)? {
+        let path = path.join(&name);
+        let inside = |name: &str| match folder {
+            "" => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
+        let object = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+        if path.is_dir() {
+            staged_into(&path, &inside(&name), found)?;
+        } else if let Some(object) = object.filter(|object| !object.is_empty()) {
+            let initiated = fs::metadata(&path).and_then(|metadata| metadata.modified()).ok();
+            let upload = UploadRef { key: inside(object), upload_id: name };
+            found.push(FoundUpload { upload, initiated });
         }
     }
     Ok(())

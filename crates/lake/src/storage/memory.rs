@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
-use super::{PartPlace, Storage, Version, completed_earlier, missing};
+use super::{FoundUpload, PartPlace, Storage, Version, completed_earlier, missing};
 use crate::layout::parse_data_key;
 
 /// An empty storage in memory.
@@ -50,7 +50,7 @@ impl MemoryStorage {
     }
 
     /// Keys whose upload is neither completed nor aborted.
-    pub fn uploads(&self) -> Vec<String> {
+    pub fn pending(&self) -> Vec<String> {
         self.content().uploads.values().map(|upload| upload.key.clone()).collect()
     }
 }
@@ -175,6 +175,17 @@ impl Storage for MemoryStorage {
     async fn abort(&self, upload: &UploadRef) -> Result<()> {
         self.content().uploads.remove(&upload.upload_id);
         Ok(())
+    }
+
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let content = self.content();
+        let below = content.uploads.iter().filter(|(_, upload)| upload.key.starts_with(&prefix));
+        let found = below.map(|(upload_id, upload)| FoundUpload {
+            upload: UploadRef { key: upload.key.clone(), upload_id: upload_id.clone() },
+            initiated: None,
+        });
+        Ok(Some(found.collect()))
     }
 
     async fn abort_attempts(&self, folder: &str, run: RunId, below: u64) -> Result<u64> {

@@ -1,20 +1,24 @@
 //! Where objects are kept.
 
+mod cloud;
 pub mod conformance;
 mod local;
 mod memory;
-mod s3;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
+pub use cloud::{
+    AzureDirectory, AzureLogin, AzureSettings, CloudStorage, GcsLogin, GcsSettings, S3Settings,
+    azure, azure_connection_string, gcs, gcs_directory, s3, s3_directory,
+};
 pub use local::{LocalStorage, local};
 pub use memory::{MemoryStorage, memory};
-pub use s3::{S3Settings, s3, s3_directory};
 
 /// What tells one content of a document from the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,15 @@ pub struct PartPlace {
     pub offset: u64,
 }
 
+/// An upload that was begun and is neither completed nor given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundUpload {
+    /// What to give up; its key is relative to the base.
+    pub upload: UploadRef,
+    /// When it was begun, or last written where only that is known.
+    pub initiated: Option<SystemTime>,
+}
+
 /// Keeps objects under keys, `/`-separated and relative to a base.
 ///
 /// There are three ways to write. *Documents* are small and written at once, so
@@ -40,7 +53,7 @@ pub struct PartPlace {
 /// Every call may be repeated after a crash or an error. No method has a default.
 #[async_trait]
 pub trait Storage: Send + Sync {
-    /// The base for people to read, without secrets: a folder or
+    /// The base for people to read, without secrets: a folder or, for example,
     /// `s3://bucket/prefix`.
     fn location(&self) -> String;
 
@@ -86,6 +99,12 @@ pub trait Storage: Send + Sync {
 
     /// Gives an upload up. One that is completed or gone is fine.
     async fn abort(&self, upload: &UploadRef) -> Result<()>;
+
+    /// The uploads below a folder that are neither completed nor given up. One may
+    /// belong to a run that is under way. `None` where the storage can neither list
+    /// nor give up uploads: it throws away by itself what was not completed, and
+    /// [`abort`](Self::abort) does nothing.
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>>;
 
     /// Gives up the uploads in a folder that earlier attempts of a run began, where
     /// the storage can list them, and says how many.

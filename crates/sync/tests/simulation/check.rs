@@ -81,7 +81,7 @@ pub(crate) async fn all_arrived(world: &World) {
         check_events(world, &in_target(world, &events()), "the target");
         check_whole(world, &in_target(world, &kinds_table()), &wanted, "the target");
     }
-    let left = world.storage.uploads();
+    let left = world.storage.pending();
     let data = world.storage.keys();
     assert!(left.len() <= data.len() + 64, "uploads pile up: {left:?}");
 }

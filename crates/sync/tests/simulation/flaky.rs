@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tidelake_connector::memory::MemoryPublisher;
 use tidelake_connector::{LedgerEntry, Load, Publisher, TargetTable};
-use tidelake_lake::{MemoryStorage, PartPlace, Storage, Version};
+use tidelake_lake::{FoundUpload, MemoryStorage, PartPlace, Storage, Version};
 use tidelake_model::{
     Actor, Change, Error, ErrorKind, Head, HeldLease, HistoryRow, PublishMethod, Result, RunId,
     RunRecord, RunStatus, StagedObject, Strategy, SyncConfig, TableKey, TableRun, UploadPart,
@@ -198,6 +198,10 @@ pub(crate) struct FlakyStore {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) control: Arc<Control>,
 }
+
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
+        self.inner.uploads(folder).await
+    }
 
 #[async_trait]
 impl StateStore for FlakyStore {
