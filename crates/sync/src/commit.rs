@@ -2,8 +2,8 @@
 //! advances.
 
 use tidelake_model::{
-    Column, ErrorKind, Head, MANIFEST_FORMAT, Manifest, ManifestWindow, PendingCommit, Result,
-    RunId, Step, TableRunStatus, WatermarkFilter, WindowRecord,
+    Column, ErrorKind, Head, MANIFEST_FORMAT, Manifest, ManifestWindow, PendingCommit, Purpose,
+    Result, RunId, Step, TableRunStatus, WatermarkFilter, WindowRecord,
 };
 use tidelake_state::{Advance, AdvanceWatermark, TableUpdate};
 use tidelake_watermark::{Position, Progress};
@@ -124,7 +124,8 @@ impl TableWork<'_> {
         self.report.committed = true;
         self.report.bytes += manifest.files.iter().map(|file| file.bytes).sum::<u64>();
         self.report.files += u64::try_from(manifest.files.len()).unwrap_or(u64::MAX);
-        if self.publishes() {
+        // Merged files hold no row that was not published before.
+        if self.publishes() && !is_compaction(manifest) {
             self.record.lock().await.status = TableRunStatus::Committed;
             if self.run.request.mode == RunMode::ExportOnly {
                 return self.wait_for_publish().await;
@@ -159,12 +160,11 @@ impl TableWork<'_> {
             None => self.version(),
         };
         let rows = record.rows;
-        let watermark = self.watermark_settings()?.map(|settings| AdvanceWatermark {
-            settings,
-            expected,
-            next: progress,
-            rows,
-        });
+        let compacts =
+            record.window.as_ref().is_some_and(|window| window.purpose == Purpose::Compact);
+        let settings = if compacts { None } else { self.watermark_settings()? };
+        let watermark =
+            settings.map(|settings| AdvanceWatermark { settings, expected, next: progress, rows });
         if release {
             self.run.forget(&self.state.lease);
         }
@@ -241,6 +241,10 @@ impl TableWork<'_> {
         self.report.status = Some(TableRunStatus::Committed);
         self.fault(Step::Committed).await
     }
+}
+
+fn is_compaction(manifest: &Manifest) -> bool {
+    manifest.window.as_ref().is_some_and(|window| window.window.purpose == Purpose::Compact)
 }
 
 fn join_highest(left: Option<Position>, right: Option<Position>) -> Option<Position> {

@@ -7,6 +7,7 @@
 mod application;
 mod columns;
 mod commit;
+pub mod compact;
 mod context;
 pub mod create;
 mod cursor;
@@ -31,6 +32,7 @@ pub mod watermarks;
 mod window;
 
 pub use application::{Application, Credential, Credentials, Host, LeaseTimes, Storages};
+pub use compact::{CompactRequest, Compacted, Compaction, compact};
 pub use create::{Created, SyncDraft, create};
 pub use events::{Event, Events, Quiet};
 pub use faults::{Faults, NoFaults};

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::application::Application;
 use crate::events::{Event, Events};
+use crate::metadata;
 use crate::run::{
     OnMismatch, RunMode, RunReport, RunRequest, Systems, begin, connect_publisher, connect_source,
     context, renew_leases, status_of,
@@ -39,6 +40,8 @@ pub(crate) struct OneTable<'a> {
     pub(crate) request: TableRequest,
     pub(crate) systems: Systems,
     pub(crate) selected: SelectedTable,
+    /// All tables of the sync.
+    names: Vec<TableName>,
 }
 
 impl<'a> OneTable<'a> {
@@ -49,9 +52,10 @@ impl<'a> OneTable<'a> {
         let publisher = connect_publisher(app, &sync).await?;
         let lake = Lake::new(app.storages.open(&sync.target.location).await?);
         let tables = tables_of(&sync, source.as_ref()).await?;
+        let names = tables.iter().filter_map(name_of).collect();
         let selected = find(tables, &request.table)?;
         let systems = Systems { sync, source, publisher, lake };
-        Ok(Self { app, request, systems, selected })
+        Ok(Self { app, request, systems, selected, names })
     }
 
     pub(crate) fn name(&self) -> &TableName {
@@ -65,7 +69,7 @@ impl<'a> OneTable<'a> {
 
     /// One run: lease, work, end.
     pub(crate) async fn run(&self, task: &Task) -> Result<RunReport> {
-        let Self { app, request, systems, selected } = self;
+        let Self { app, request, systems, selected, names } = self;
         let run_id = app.host.new_run_id();
         let begun = begin(app, &systems.sync, run_id, std::slice::from_ref(selected)).await?;
         app.faults.after(Step::Lease, None).await?;
@@ -94,12 +98,28 @@ impl<'a> OneTable<'a> {
             never = renew_leases(&context) => match never {},
         };
         let tables = vec![report];
+        let notices = metadata::renew(&context, &tables, names).await;
         let status = status_of(&tables, request.cancel.is_cancelled());
         let error = tables.iter().find_map(|table| table.error.as_ref());
         app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;
         app.faults.after(Step::Finished, None).await?;
         let sync_id = request.sync_id.clone();
-        Ok(RunReport { run_id, sync_id, status, tables, notices: vec![] })
+        Ok(RunReport { run_id, sync_id, status, tables, notices })
+    }
+}
+
+/// The tables of a sync.
+pub(crate) async fn table_names(app: &Application, request: &TableRequest) -> Result<Vec<String>> {
+    let sync = app.state.sync(&request.env, &request.sync_id).await?;
+    let source = connect_source(app, &sync).await?;
+    let tables = tables_of(&sync, source.as_ref()).await?;
+    Ok(tables.iter().filter_map(name_of).map(|name| name.to_string()).collect())
+}
+
+fn name_of(table: &Result<SelectedTable>) -> Option<TableName> {
+    match table {
+        Ok(table) => Some(table.table.name.clone()),
+        Err(error) => error.table().cloned(),
     }
 }
 
@@ -109,11 +129,7 @@ fn find(tables: Vec<Result<SelectedTable>>, wanted: &str) -> Result<SelectedTabl
     let mut exact = vec![];
     let mut alike = vec![];
     for table in tables {
-        let name = match &table {
-            Ok(table) => Some(table.table.name.clone()),
-            Err(error) => error.table().cloned(),
-        };
-        let Some(name) = name else { continue };
+        let Some(name) = name_of(&table) else { continue };
         if name.to_string() == wanted {
             exact.push(table);
         } else if name.table == wanted {

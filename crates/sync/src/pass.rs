@@ -175,7 +175,7 @@ impl TableWork<'_> {
         self.run.source.split(&request).await
     }
 
-    fn readers(&self, run_id: RunId) -> Arc<Readers> {
+    pub(crate) fn readers(&self, run_id: RunId) -> Arc<Readers> {
         let run = self.run;
         let recorder = Arc::new(self.recorder());
         Arc::new(Readers {

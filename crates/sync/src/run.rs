@@ -206,15 +206,8 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     };
     reports.append(&mut done);
     reports.sort_by(|left, right| left.table.cmp(&right.table));
-    let mut notices = vec![];
-    if context.sync.metadata.is_some()
-        && let Err(error) = metadata::write(&context, &reports).await
-    {
-        notices.push(Notice::new(
-            tidelake_model::NoticeCode::Setting,
-            format!("the Common Data Model files were not written: {}", error.chain()),
-        ));
-    }
+    let names: Vec<_> = reports.iter().map(|report| report.table.clone()).collect();
+    let notices = metadata::renew(&context, &reports, &names).await;
     let status = status_of(&reports, context.request.cancel.is_cancelled());
     let error = reports.iter().find_map(|report| report.error.as_ref());
     app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;

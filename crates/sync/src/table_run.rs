@@ -13,6 +13,7 @@ use tidelake_watermark::Progress;
 use tokio::sync::Mutex;
 
 use crate::columns::column_notices;
+use crate::compact::Compaction;
 use crate::context::RunContext;
 use crate::events::Event;
 use crate::piece::Piece;
@@ -28,6 +29,8 @@ pub(crate) enum Task {
     Window,
     /// One fixed range below the watermark is read again.
     Piece(Piece),
+    /// Small files of the lake are merged.
+    Compact(Compaction),
 }
 
 /// The work on one table.
@@ -107,6 +110,7 @@ impl<'a> TableWork<'a> {
         match task {
             Task::Window => self.window().await,
             Task::Piece(piece) => self.piece(piece).await,
+            Task::Compact(compaction) => self.compact(compaction).await,
         }
     }
 
