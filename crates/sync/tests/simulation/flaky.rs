@@ -16,8 +16,8 @@ use tidelake_model::{
     UploadRef, WatermarkFilter, WatermarkRecord,
 };
 use tidelake_state::{
-    Advance, Advanced, BeginRun, Begun, Lease, LockFilter, RunFilter, StateStore, TableState,
-    TableUpdate, WatermarkSettings,
+    Advance, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter, PruneFilter, RunFilter,
+    StateStore, TableState, TableUpdate, WatermarkSettings,
 };
 use tidelake_watermark::Progress;
 
@@ -185,6 +185,10 @@ impl Storage for FlakyStorage {
         self.control.around(self.inner.abort(upload)).await
     }
 
+    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
+        self.inner.uploads(folder).await
+    }
+
     async fn abort_attempts(&self, folder: &str, run: RunId, below: u64) -> Result<u64> {
         self.inner.abort_attempts(folder, run, below).await
     }
@@ -198,10 +202,6 @@ pub(crate) struct FlakyStore {
     pub(crate) inner: Arc<dyn StateStore>,
     pub(crate) control: Arc<Control>,
 }
-
-    async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
-        self.inner.uploads(folder).await
-    }
 
 #[async_trait]
 impl StateStore for FlakyStore {
@@ -266,6 +266,10 @@ impl StateStore for FlakyStore {
         self.inner.table_runs(run_id).await
     }
 
+    async fn runs_of_table(&self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>> {
+        self.inner.runs_of_table(key, limit).await
+    }
+
     async fn watermarks(&self, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>> {
         self.inner.watermarks(filter).await
     }
@@ -315,6 +319,14 @@ impl StateStore for FlakyStore {
         actor: &Actor,
     ) -> Result<TableState> {
         self.inner.adopt(lease, head, progress, actor).await
+    }
+
+    async fn tables(&self, env: &str, scope: &str) -> Result<Vec<KnownTable>> {
+        self.inner.tables(env, scope).await
+    }
+
+    async fn prune(&self, filter: &PruneFilter) -> Result<Vec<RunRecord>> {
+        self.control.around(self.inner.prune(filter)).await
     }
 
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<HeldLease>> {
