@@ -26,7 +26,7 @@ WITH RECURSIVE relations AS (
       AND ($1::text IS NULL OR n.nspname = $1) AND ($2::text IS NULL OR c.relname = $2)
 ), tree AS (
     SELECT oid AS root, oid FROM relations
-    UNION ALL
+    UNION
     SELECT t.root, i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
 ), sizes AS (
     SELECT t.root,
@@ -61,7 +61,7 @@ SELECT a.attrelid, a.attname::text, format_type(a.atttypid, a.atttypmod),
            SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n'
              AND NOT k.convalidated AND a.attnum = ANY (k.conkey)),
        t.typname::text, t.typnamespace = 'pg_catalog'::regnamespace,
-       t.typtype::text, t.typcategory::text,
+       t.typtype::text, t.typinput = 'pg_catalog.array_in'::regproc,
        coalesce(d.modifier, a.atttypmod),
        (SELECT array_position(x.indkey::int2[], a.attnum) - array_lower(x.indkey::int2[], 1)
         FROM pg_index x WHERE x.indrelid = a.attrelid AND x.indisprimary
@@ -162,7 +162,7 @@ fn column(row: &Row) -> Result<CatalogueColumn> {
         name: get(row, 4)?,
         builtin: get(row, 5)?,
         class: character(row, 6)?,
-        category: character(row, 7)?,
+        array: get(row, 7)?,
         modifier: get(row, 8)?,
     };
     let carried = carried(&server);

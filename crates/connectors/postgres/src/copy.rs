@@ -207,8 +207,14 @@ impl CopyDecoder {
     fn end_batch(&mut self) -> Result<()> {
         for column in &mut self.columns {
             let changed = column.take_changed();
-            self.counters.add("special_number", changed.special_numbers);
-            self.counters.add("infinite_time", changed.infinite_times);
+            for (policy, count) in [
+                ("special_number", changed.special_numbers),
+                ("infinite_time", changed.infinite_times),
+            ] {
+                if count > 0 {
+                    self.counters.add(&format!("{policy}:{}", column.name()), count);
+                }
+            }
         }
         if self.rows == 0 {
             return Ok(());
@@ -369,13 +375,13 @@ mod tests {
         };
         let (batch, counts) = read(Policies::default()).unwrap();
         assert_eq!((batch.column(2).null_count(), batch.column(3).null_count()), (2, 2));
-        assert_eq!(counts["special_number"], 1);
-        assert_eq!(counts["infinite_time"], 2);
+        assert_eq!(counts["special_number:price"], 1);
+        assert_eq!(counts["infinite_time:day"], 2);
         let clamp = Policies { infinite_time: InfiniteTime::Clamp, ..Policies::default() };
         let (batch, counts) = read(clamp).unwrap();
         let days = batch.column(3).as_primitive::<arrow::datatypes::Date32Type>();
         assert_eq!((days.value(0), days.value(1)), (i32::MAX, i32::MIN));
-        assert_eq!(counts["infinite_time"], 2);
+        assert_eq!(counts["infinite_time:day"], 2);
         let fail = Policies { infinite_time: InfiniteTime::Fail, ..Policies::default() };
         let error = read(fail).unwrap_err();
         assert!(error.kind() == ErrorKind::Data && error.to_string().contains("\"day\""));

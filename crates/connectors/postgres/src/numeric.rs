@@ -122,6 +122,47 @@ pub(crate) fn read<T: Unscaled>(bytes: &[u8], scale: i8, limit: T) -> Option<Num
     })
 }
 
+/// Whether a text is a number that no decimal holds, as the server prints it.
+pub(crate) fn is_special(text: &[u8]) -> bool {
+    matches!(text, b"NaN" | b"Infinity" | b"-Infinity")
+}
+
+/// The text of a numeric, as the server prints it; `None` where the bytes are
+/// none.
+pub(crate) fn text(bytes: &[u8]) -> Option<String> {
+    let (_count, rest) = take_i16(bytes)?;
+    let (weight, rest) = take_i16(rest)?;
+    let (sign, rest) = rest.split_first_chunk::<2>()?;
+    let (display_scale, digits) = take_i16(rest)?;
+    let sign = match u16::from_be_bytes(*sign) {
+        0x0000 => "",
+        0x4000 => "-",
+        0xC000 => return Some("NaN".to_owned()),
+        0xD000 => return Some("Infinity".to_owned()),
+        0xF000 => return Some("-Infinity".to_owned()),
+        _ => return None,
+    };
+    let groups: Vec<i16> = digits
+        .chunks_exact(2)
+        .map(|group| group.first_chunk::<2>().map_or(0, |group| i16::from_be_bytes(*group)))
+        .collect();
+    let group = |place: i32| {
+        let place = usize::try_from(i32::from(weight) - place).ok();
+        place.and_then(|place| groups.get(place)).copied().unwrap_or(0)
+    };
+    let whole: String =
+        (0..=i32::from(weight).max(0)).rev().map(|place| format!("{:04}", group(place))).collect();
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let scale = usize::try_from(display_scale).ok()?;
+    if scale == 0 {
+        return Some(format!("{sign}{whole}"));
+    }
+    let last = i32::try_from(scale.div_ceil(4)).ok()?;
+    let fraction: String = (1..=last).map(|place| format!("{:04}", group(-place))).collect();
+    Some(format!("{sign}{whole}.{}", fraction.get(..scale)?))
+}
+
 fn take_i16(bytes: &[u8]) -> Option<(i16, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<2>()?;
     Some((i16::from_be_bytes(*head), rest))
@@ -214,6 +255,27 @@ mod tests {
         assert_eq!(read_128(&numeric(0, 1, &[1]), 38, 0), None);
     }
 
+    #[test]
+    fn texts_are_those_of_the_server() {
+        for (digits, scale, wanted) in [
+            ("0", 0, "0"),
+            ("0", 2, "0.00"),
+            ("150", 2, "1.50"),
+            ("1", 5, "0.00001"),
+            ("10000", 0, "10000"),
+            ("120000000", 0, "120000000"),
+            ("12", -6, "12000000"),
+            ("123456789", 4, "12345.6789"),
+        ] {
+            let mut bytes = vec![];
+            write(false, digits, scale, &mut bytes);
+            assert_eq!(text(&bytes).as_deref(), Some(wanted));
+        }
+        assert_eq!(text(&numeric(0, 0xC000, &[])).as_deref(), Some("NaN"));
+        assert_eq!(text(&numeric(0, 0xF000, &[])).as_deref(), Some("-Infinity"));
+        assert_eq!(text(&[0, 1]), None);
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read(
@@ -227,9 +289,20 @@ mod tests {
         }
 
         #[test]
+        fn text_is_what_was_written(value in any::<i64>(), scale in 0i8..=30) {
+            let mut bytes = vec![];
+            write(value < 0, &value.unsigned_abs().to_string(), scale, &mut bytes);
+            let shown = text(&bytes).unwrap();
+            let fraction = shown.split_once('.').map_or("", |(_, fraction)| fraction);
+            prop_assert_eq!(fraction.len(), usize::from(scale.unsigned_abs()));
+            prop_assert_eq!(shown.replace('.', "").parse::<i64>().unwrap(), value);
+        }
+
+        #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..64), scale in any::<i8>()) {
             let _ = read_128(&bytes, 38, scale);
             let _ = read(&bytes, scale, i256::MAX);
+            let _ = text(&bytes);
         }
     }
 }

@@ -192,13 +192,14 @@ pub(crate) fn wires(read: &TableRead, columns: &[CatalogueColumn]) -> Result<Vec
                 );
                 return Err(changed(message));
             }
-            let data_type = wanted.field.data_type();
-            wire_for(&found.carried, data_type).ok_or_else(|| {
+            wire_for(&found.carried, wanted).ok_or_else(|| {
                 let message = format!(
-                    "column {name:?} of type {} cannot be read as {data_type}",
-                    wanted.source_type
+                    "column {name:?} of type {} cannot be read as {}",
+                    wanted.source_type,
+                    wanted.field.data_type()
                 );
                 Error::new(ErrorKind::Unsupported, message)
+                    .with_hint("every type can be read as text, numeric as a decimal too")
             })
         })
         .collect()

@@ -1,13 +1,14 @@
 //! How each type of the server travels, and what becomes of it.
 
+mod sending;
+
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use arrow_schema::extension::{Json, Uuid};
 use serde::{Deserialize, Serialize};
-use tidelake_connector::sql::Dialect;
 use tidelake_model::CursorType;
 use tidelake_watermark::Kind;
 
-use crate::literal::PostgresDialect;
+pub(crate) use sending::{selected, wire_for};
 
 /// In which form a column's values are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,10 @@ pub enum Wire {
     Text,
     /// UTF-8, made by a cast to `text` in the statement.
     Cast,
+    /// The same of a column of numbers, NaN and infinite ones among them.
+    NumberText,
+    /// JSON, made by `to_json` in the statement.
+    Json,
 }
 
 /// A type as the catalogue gives it, domains followed to their base.
@@ -60,8 +65,8 @@ pub(crate) struct ServerType {
     pub(crate) builtin: bool,
     /// `pg_type.typtype`: `b`ase, `c`omposite, `e`num, `r`ange, `m`ultirange…
     pub(crate) class: char,
-    /// `pg_type.typcategory`; `A` is an array.
-    pub(crate) category: char,
+    /// Whether it is an array, of any number of dimensions.
+    pub(crate) array: bool,
     /// The type modifier, or −1.
     pub(crate) modifier: i32,
 }
@@ -76,8 +81,8 @@ pub(crate) struct Carried {
     pub(crate) known: bool,
 }
 
-/// Types that are carried as text on purpose.
-const AS_TEXT: [&str; 34] = [
+/// Types of the server that are carried as text on purpose.
+const AS_TEXT: [&str; 35] = [
     "aclitem",
     "bit",
     "box",
@@ -102,20 +107,40 @@ const AS_TEXT: [&str; 34] = [
     "polygon",
     "refcursor",
     "regclass",
+    "regcollation",
+    "regconfig",
+    "regdictionary",
     "regnamespace",
+    "regoper",
+    "regoperator",
     "regproc",
+    "regprocedure",
     "regrole",
     "regtype",
     "tid",
-    "timetz",
-    "tsquery",
-    "tsvector",
-    "varbit",
-    "xid",
 ];
 
+/// More of them: what is searched, counted or marked up.
+const AS_TEXT_TOO: [&str; 7] =
+    ["timetz", "tsquery", "tsvector", "txid_snapshot", "varbit", "xid", "xml"];
+
 /// Types of extensions whose text is meant to be read.
-const EXTENSION_TEXT: [&str; 5] = ["citext", "hstore", "ltree", "txid_snapshot", "isbn"];
+const EXTENSION_TEXT: [&str; 14] = [
+    "citext",
+    "cube",
+    "ean13",
+    "isbn",
+    "isbn13",
+    "ismn",
+    "ismn13",
+    "issn",
+    "issn13",
+    "lquery",
+    "ltree",
+    "ltxtquery",
+    "seg",
+    "upc",
+];
 
 /// What becomes of a type.
 pub(crate) fn carried(server: &ServerType) -> Carried {
@@ -126,11 +151,18 @@ pub(crate) fn carried(server: &ServerType) -> Carried {
     };
     let integer = |wire, data_type| cursor(plain(wire, data_type), Kind::Integer, 0);
     let text = plain(Wire::Cast, DataType::Utf8);
+    let name = server.name.as_str();
+    // Arrays may have any number of dimensions and rows any fields, which no list
+    // or struct can promise.
+    if server.array || server.class == 'c' || (!server.builtin && name == "hstore") {
+        return plain(Wire::Json, DataType::Utf8);
+    }
+    // The text of a range or an enum is its value.
+    if matches!(server.class, 'e' | 'r' | 'm') {
+        return text;
+    }
     if !server.builtin {
-        let known = matches!(server.class, 'e' | 'c' | 'r' | 'm')
-            || server.category == 'A'
-            || EXTENSION_TEXT.contains(&server.name.as_str());
-        return Carried { known, ..text };
+        return Carried { known: EXTENSION_TEXT.contains(&name), ..text };
     }
     // Without a modifier the server keeps microseconds.
     let digits = u32::try_from(server.modifier).unwrap_or(6).min(6);
@@ -138,7 +170,7 @@ pub(crate) fn carried(server: &ServerType) -> Carried {
         let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
         cursor(plain(wire, data_type), kind, digits)
     };
-    match server.name.as_str() {
+    match name {
         "bool" => plain(Wire::Bool, DataType::Boolean),
         "int2" => integer(Wire::Int2, DataType::Int16),
         "int4" => integer(Wire::Int4, DataType::Int32),
@@ -149,7 +181,7 @@ pub(crate) fn carried(server: &ServerType) -> Carried {
         "float8" => plain(Wire::Float8, DataType::Float64),
         "numeric" => match decimal(server.modifier) {
             Some(data_type) => cursor(plain(Wire::Numeric, data_type), Kind::Number, 0),
-            None => cursor(text, Kind::Number, 0),
+            None => cursor(plain(Wire::NumberText, DataType::Utf8), Kind::Number, 0),
         },
         "date" => cursor(plain(Wire::Date, DataType::Date32), Kind::Date, 0),
         "time" => plain(Wire::Time, DataType::Time64(TimeUnit::Microsecond)),
@@ -162,13 +194,7 @@ pub(crate) fn carried(server: &ServerType) -> Carried {
         "text" | "varchar" | "bpchar" | "name" => {
             cursor(plain(Wire::Text, DataType::Utf8), Kind::Text, 0)
         }
-        name => {
-            let known = matches!(server.class, 'e' | 'c' | 'r' | 'm')
-                || server.category == 'A'
-                || name == "xml"
-                || AS_TEXT.contains(&name);
-            Carried { known, ..text }
-        }
+        name => Carried { known: AS_TEXT.contains(&name) || AS_TEXT_TOO.contains(&name), ..text },
     }
 }
 
@@ -196,35 +222,13 @@ fn decimal(modifier: i32) -> Option<DataType> {
 /// The Arrow field of a column.
 pub(crate) fn field(name: &str, server: &ServerType, carried: &Carried, not_null: bool) -> Field {
     let field = Field::new(name, carried.data_type.clone(), !not_null);
-    match (server.builtin, server.name.as_str()) {
-        (true, "uuid") => field.with_extension_type(Uuid),
-        (true, "json" | "jsonb") => field.with_extension_type(Json::default()),
+    match (carried.wire, server.name.as_str()) {
+        (Wire::Uuid, _) => field.with_extension_type(Uuid),
+        (Wire::Json | Wire::Jsonb, _) | (Wire::Text, "json") => {
+            field.with_extension_type(Json::default())
+        }
         _ => field,
     }
-}
-
-/// The form in which a column has to be sent so that it arrives as `wanted`:
-/// the natural one, text for whoever asks for text, another decimal for a number;
-/// `None` where there is no such form.
-pub(crate) fn wire_for(carried: &Carried, wanted: &DataType) -> Option<Wire> {
-    use DataType as T;
-    match (wanted, carried.wire) {
-        (wanted, wire) if *wanted == carried.data_type => Some(wire),
-        (T::Utf8, _) => Some(Wire::Cast),
-        (T::Decimal128(_, _) | T::Decimal256(_, _), Wire::Numeric) => Some(Wire::Numeric),
-        (T::Decimal128(_, _) | T::Decimal256(_, _), Wire::Cast)
-            if carried.cursor.is_some_and(|cursor| cursor.kind == Kind::Number) =>
-        {
-            Some(Wire::Numeric)
-        }
-        _ => None,
-    }
-}
-
-/// The column as it stands in the statement's list.
-pub(crate) fn selected(name: &str, wire: Wire) -> String {
-    let quoted = PostgresDialect.quote(name);
-    if wire == Wire::Cast { format!("{quoted}::text") } else { quoted }
 }
 
 #[cfg(test)]
@@ -250,24 +254,22 @@ mod tests {
         assert_eq!(decimal(i32::MIN), None);
     }
 
+    fn server(name: &str, builtin: bool, class: char, array: bool) -> ServerType {
+        ServerType { name: name.to_owned(), builtin, class, array, modifier: -1 }
+    }
+
     #[test]
     fn what_is_not_known_is_text_and_says_so() {
-        let server = |name: &str, builtin, class, category| ServerType {
-            name: name.to_owned(),
-            builtin,
-            class,
-            category,
-            modifier: -1,
-        };
         for (server, known) in [
-            (server("geometry", false, 'b', 'U'), false),
-            (server("citext", false, 'b', 'S'), true),
-            (server("mood", false, 'e', 'E'), true),
-            (server("_int4", true, 'b', 'A'), true),
-            (server("inet", true, 'b', 'I'), true),
-            (server("a_type_of_tomorrow", true, 'b', 'U'), false),
+            (server("geometry", false, 'b', false), false),
+            (server("citext", false, 'b', false), true),
+            (server("mood", false, 'e', false), true),
+            (server("int4range", true, 'r', false), true),
+            (server("inet", true, 'b', false), true),
+            (server("int2vector", true, 'b', false), true),
+            (server("a_type_of_tomorrow", true, 'b', false), false),
             // A type of the user's that only has a familiar name.
-            (server("int4", false, 'b', 'N'), false),
+            (server("int4", false, 'b', false), false),
         ] {
             let carried = carried(&server);
             assert_eq!((carried.wire, carried.known), (Wire::Cast, known), "{}", server.name);
@@ -276,20 +278,17 @@ mod tests {
     }
 
     #[test]
-    fn a_column_can_be_asked_for_as_text_or_another_decimal() {
-        let server = |name: &str| ServerType {
-            name: name.to_owned(),
-            builtin: true,
-            class: 'b',
-            category: 'N',
-            modifier: -1,
-        };
-        let number = carried(&server("numeric"));
-        assert_eq!(wire_for(&number, &DataType::Utf8), Some(Wire::Cast));
-        assert_eq!(wire_for(&number, &DataType::Decimal128(20, 4)), Some(Wire::Numeric));
-        let integer = carried(&server("int4"));
-        assert_eq!(wire_for(&integer, &DataType::Int32), Some(Wire::Int4));
-        assert_eq!(wire_for(&integer, &DataType::Utf8), Some(Wire::Cast));
-        assert_eq!(wire_for(&integer, &DataType::Int64), None);
+    fn what_has_parts_is_json() {
+        for server in [
+            server("_int4", true, 'b', true),
+            server("_mood", false, 'b', true),
+            server("pair", false, 'c', false),
+            server("hstore", false, 'b', false),
+        ] {
+            let carried = carried(&server);
+            assert_eq!((carried.wire, carried.known), (Wire::Json, true), "{}", server.name);
+            let field = field("c", &server, &carried, true);
+            assert_eq!(field.extension_type_name(), Some("arrow.json"));
+        }
     }
 }

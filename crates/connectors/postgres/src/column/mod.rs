@@ -1,0 +1,207 @@
+//! One column of a batch that is being filled.
+
+mod cells;
+mod values;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, NullBufferBuilder};
+use arrow::datatypes::{DataType, Field};
+use tidelake_model::{Error, ErrorKind, InfiniteTime, Policies, Result, SpecialNumber};
+
+use crate::internal;
+use crate::numeric;
+use crate::types::Wire;
+use values::{Stored, Values};
+
+/// Digits of a number that an error names.
+const MOST_DIGITS: usize = 100;
+
+/// Values that followed a policy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub(crate) special_numbers: u64,
+    pub(crate) infinite_times: u64,
+}
+
+/// A column that is being filled.
+pub(crate) struct Column {
+    field: Arc<Field>,
+    values: Values,
+    nulls: NullBufferBuilder,
+    policies: Policies,
+    /// Rows of the batches before this one.
+    done: usize,
+    changed: Changed,
+    /// The row and the counts before the last change, should the row turn out to
+    /// be incomplete.
+    before: Option<(usize, Changed)>,
+}
+
+impl Column {
+    /// A column whose values are sent in a form and kept as the field says.
+    pub(crate) fn new(field: Arc<Field>, wire: Wire, policies: Policies) -> Result<Self> {
+        let values = Values::new(wire, field.data_type()).ok_or_else(|| {
+            let (name, data_type) = (field.name(), field.data_type());
+            internal(format!("column {name:?}: {wire:?} cannot become {data_type}"))
+        })?;
+        Ok(Self {
+            field,
+            values,
+            nulls: NullBufferBuilder::new(0),
+            policies,
+            done: 0,
+            changed: Changed::default(),
+            before: None,
+        })
+    }
+
+    /// The column's name.
+    pub(crate) fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    /// What followed a policy since this was asked last.
+    pub(crate) fn take_changed(&mut self) -> Changed {
+        self.before = None;
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Bytes of a row that do not depend on its value.
+    pub(crate) fn fixed_width(&self) -> usize {
+        self.values.fixed_width()
+    }
+
+    /// Bytes of a cell beyond the fixed width.
+    #[inline]
+    pub(crate) fn variable_width(&self, cell: usize) -> usize {
+        self.values.variable_width(cell)
+    }
+
+    /// Adds NULL.
+    #[inline]
+    pub(crate) fn push_null(&mut self) {
+        self.nulls.append_null();
+        self.values.push_null();
+    }
+
+    /// Adds a cell.
+    #[inline]
+    pub(crate) fn push(&mut self, cell: &[u8]) -> Result<()> {
+        match self.values.store(cell) {
+            Stored::Value => {
+                self.nulls.append_non_null();
+                Ok(())
+            }
+            other => self.push_other(other, cell),
+        }
+    }
+
+    #[cold]
+    fn push_other(&mut self, stored: Stored, cell: &[u8]) -> Result<()> {
+        self.before = Some((self.nulls.len(), self.changed));
+        match stored {
+            Stored::Value => Ok(()),
+            Stored::Malformed => Err(self.refused("the server sent a value of another type")),
+            Stored::DoesNotFit => {
+                let data_type = self.field.data_type();
+                let message = format!("{} does not fit {data_type}", shown(cell));
+                let hint = "read the column as text, or with more digits (--decimal)";
+                Err(self.refused(&message).with_hint(hint))
+            }
+            Stored::SpecialNumber => self.push_special(cell),
+            Stored::InfiniteTime { high } => self.push_infinite(high),
+        }
+    }
+
+    fn push_special(&mut self, cell: &[u8]) -> Result<()> {
+        match self.policies.special_number {
+            SpecialNumber::Fail => {
+                let hint = "choose --on-special-number null, or text";
+                Err(self.refused("a number is NaN or infinite").with_hint(hint))
+            }
+            SpecialNumber::Nan | SpecialNumber::Text if self.values.store_special(cell) => {
+                self.nulls.append_non_null();
+                Ok(())
+            }
+            _ if !self.field.is_nullable() => {
+                let message = "a number is NaN or infinite, and the column cannot be NULL";
+                let hint = "choose --on-special-number text, or read the column as text";
+                Err(self.refused(message).with_hint(hint))
+            }
+            _ => {
+                self.changed.special_numbers += 1;
+                self.push_null();
+                Ok(())
+            }
+        }
+    }
+
+    fn push_infinite(&mut self, high: bool) -> Result<()> {
+        let message = "a time is infinite or beyond the range";
+        match self.policies.infinite_time {
+            InfiniteTime::Fail => {
+                let hint = "choose --on-infinite-time null, clamp or text";
+                return Err(self.refused(message).with_hint(hint));
+            }
+            InfiniteTime::Null | InfiniteTime::Text if !self.field.is_nullable() => {
+                let message = format!("{message}, and the column cannot be NULL");
+                let hint = "choose --on-infinite-time clamp, or read the column as text";
+                return Err(self.refused(&message).with_hint(hint));
+            }
+            InfiniteTime::Null | InfiniteTime::Text => self.push_null(),
+            InfiniteTime::Clamp => {
+                self.values.store_end(high);
+                self.nulls.append_non_null();
+            }
+        }
+        self.changed.infinite_times += 1;
+        Ok(())
+    }
+
+    /// The error for the cell that comes next.
+    fn refused(&self, what: &str) -> Error {
+        let row = self.done.saturating_add(self.nulls.len()).saturating_add(1);
+        let message = format!("column {:?}: {what} (row {row} of the slice)", self.name());
+        Error::new(ErrorKind::Data, message)
+    }
+
+    /// Takes the last cells back, so that `rows` remain.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        if let Some((row, changed)) = self.before
+            && row >= rows
+        {
+            self.changed = changed;
+        }
+        self.nulls.truncate(rows);
+        self.values.truncate(rows);
+    }
+
+    /// The array of all cells, and an empty column again.
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
+        self.done = self.done.saturating_add(self.nulls.len());
+        let nulls = self.nulls.finish();
+        let name = self.field.name();
+        self.values.finish(nulls, self.field.data_type()).map_err(|error| {
+            let message = format!(
+                "column {name:?}: the server sent a value that is no {}",
+                match self.field.data_type() {
+                    DataType::Utf8 => "UTF-8 text",
+                    _ => "value of its type",
+                }
+            );
+            Error::new(ErrorKind::Data, message)
+                .with_hint("a database in SQL_ASCII may hold any bytes; leave the column out")
+                .with_source(error)
+        })
+    }
+}
+
+/// A numeric for people: one of thousands of digits is cut off.
+fn shown(cell: &[u8]) -> String {
+    let text = numeric::text(cell).unwrap_or_default();
+    match text.split_at_checked(MOST_DIGITS) {
+        Some((head, rest)) if !rest.is_empty() => format!("{head}…"),
+        _ => text,
+    }
+}
