@@ -19,6 +19,8 @@ enum Printed {
     Float4,
     Float8,
     Hex,
+    /// Parts as JSON.
+    Json,
     /// A decimal with all digits of its scale.
     Scale(u32),
 }
@@ -129,13 +131,13 @@ const COLUMNS: &[(&str, Printed, &[&str])] = &[
     ("jsonpath", Text, &["$.\"a\"[*]"]),
     ("tid", Text, &["(1,2)"]),
     ("regclass", Text, &["pg_class"]),
-    ("integer[]", Text, &["{}", "{1,NULL,3}", "{{1,2},{3,4}}", "[0:1]={5,6}"]),
-    ("text[]", Text, &["{a,\"b c\",NULL,\"NULL\",\"\"}"]),
+    ("integer[]", Json, &["{}", "{1,NULL,3}", "{{1,2},{3,4}}", "[0:1]={5,6}"]),
+    ("text[]", Json, &["{a,\"b c\",NULL,\"NULL\",\"\"}"]),
     ("int4range", Text, &["[1,5)", "empty", "(,)"]),
     ("tstzrange", Text, &["[2026-01-01,2026-02-01)", "empty"]),
     ("int4multirange", Text, &["{[1,3),[5,9)}", "{}"]),
     ("mood", Text, &["sad", "it's ok"]),
-    ("pair", Text, &["(1,\"a b\")", "(,)"]),
+    ("pair", Json, &["(1,\"a b\")", "(,)"]),
     ("positive", Text, &["1", "2147483647"]),
     ("cents", Text, &["0.01", "-12.50"]),
 ];
@@ -155,6 +157,7 @@ fn column(number: usize) -> String {
 fn printed(name: &str, how: Printed) -> String {
     match how {
         Text => format!("{name}::text"),
+        Json => format!("to_json({name})::text"),
         Days => format!("({name} - date '1970-01-01')::text"),
         Instant => format!("(extract(epoch FROM {name}) * 1000000)::bigint::text"),
         Time => format!("(extract(epoch FROM {name}) * 1000000)::bigint::text"),
