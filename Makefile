@@ -7,6 +7,9 @@ NEXTEST_VERSION := 0.9.143
 DENY_VERSION := 0.20.2
 TYPOS_VERSION := 1.52.0
 
+# For how many seconds `make fuzz` looks at each target.
+FUZZ_SECONDS ?= 3
+
 tools := target/tools
 # The variables that `services/run env` exports, each as an argument for env(1).
 forget_servers := $(foreach name,$(filter TIDELAKE_TEST_%,$(.VARIABLES)),-u $(name))
@@ -61,6 +64,18 @@ deny: ## licences, banned and duplicate crates, sources; advisories where their 
 	else \
 		echo "advisories NOT checked: their database cannot be reached from this network"; \
 	fi
+
+.PHONY: fuzz
+fuzz: ## look for bytes from outside that break a law; FUZZ_SECONDS for each target
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument CARGO_PROFILE_DEV_OPT_LEVEL=1 \
+		cargo build --workspace --features tidelake-fuzz/engine --bin tidelake-fuzz
+	fuzz/run $(FUZZ_SECONDS)
+
+.PHONY: fuzz-keep
+fuzz-keep: ## add to fuzz/corpus what `make fuzz` found that reaches new code
+	for target in $$(ls fuzz/corpus); do \
+		TIDELAKE_FUZZ_TARGET=$$target target/debug/tidelake-fuzz -merge=1 \
+			fuzz/corpus/$$target target/fuzz/$$target/corpus 2>&1 | grep -a 'new features added'; done
 
 .PHONY: typos
 typos: ## misspelled words

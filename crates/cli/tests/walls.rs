@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which of our crates a crate may depend on, both named by their folders.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("value", &[]),
     ("watermark", &["value"]),
     ("model", &["watermark"]),
@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("state", &["model", "watermark"]),
     ("sync", &["connector", "lake", "state", "model", "watermark"]),
     ("cli", &["sync", "connectors/*", "connector", "lake", "state", "model", "watermark"]),
+    ("fuzz", &["sync", "connectors/*", "connector", "lake", "model", "watermark"]),
 ];
 
 /// Libraries that only some crates may name in their manifest.

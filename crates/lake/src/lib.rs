@@ -15,6 +15,8 @@ pub mod cdm;
 mod clean;
 mod commit;
 mod documents;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lake;
 mod layout;
 mod parquet;

@@ -59,17 +59,68 @@ impl CredentialInfo {
     /// Reads the fields into a connector's own configuration. The error names
     /// the field and what it should be, never the value.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(&self.0).map_err(|error| {
-            let text = error.to_string();
-            // What serde says before "expected" may quote the value.
-            let message = match text.split_once(", expected ") {
-                Some((before, expected)) if before.starts_with("unknown") => {
-                    format!("{before}, expected {expected}")
+        serde_path_to_error::deserialize(&self.0).map_err(|error| {
+            let path = error.path().to_string();
+            let text = error.into_inner().to_string();
+            // What serde says before "expected" may quote the value; a field's
+            // name it may tell.
+            let expected = text.rsplit_once(", expected ").map(|(_, expected)| expected);
+            let (message, hint) = match expected {
+                _ if text.starts_with("unknown field") => {
+                    (text.clone(), "leave the key out, or correct its name".to_owned())
                 }
-                Some((_, expected)) => format!("a field has the wrong type, expected {expected}"),
-                None => text,
+                Some(expected) => {
+                    let field = if path == "." { "its info".to_owned() } else { path };
+                    (
+                        format!("{field} is not what it should be: {expected}"),
+                        format!("correct {field} in the credentials file"),
+                    )
+                }
+                None => (text, "see which keys this kind of credential takes".to_owned()),
             };
-            Error::new(ErrorKind::Configuration, format!("the credential's info: {message}"))
+            Error::new(ErrorKind::Configuration, format!("the credential: {message}"))
+                .with_hint(hint)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only reading it matters")]
+    struct Server {
+        port: u16,
+        #[serde(default)]
+        mode: Mode,
+    }
+
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    enum Mode {
+        #[default]
+        Plain,
+        Tls,
+    }
+
+    #[test]
+    fn errors_name_the_field_and_not_the_value() {
+        for (info, part) in [
+            (json!({"port": "hunter2"}), "port is not what it should be: u16"),
+            (json!({"port": 99_999}), "port is not what it should be: u16"),
+            (json!({"port": 1, "mode": "hunter2"}), "mode is not what it should be: "),
+            (json!({}), "missing field `port`"),
+            (json!({"prt": 1}), "unknown field `prt`, expected `port` or `mode`"),
+            (json!("hunter2"), "its info is not what it should be: struct"),
+        ] {
+            let error = CredentialInfo::new(info).parse::<Server>().err().unwrap();
+            assert!(error.message().contains(part), "{error}");
+            assert!(!error.chain().contains("hunter2"), "{error}");
+            assert!(error.hint().is_some(), "{error}");
+        }
     }
 }

@@ -109,6 +109,7 @@ fn check_info(place: &str, info: &mut Map<String, Value>, schema: &Value) -> Res
     for (key, value) in info {
         if let Some(property) = properties.get(key) {
             coerce(value, property);
+            check_type(&format!("{place}.{key}"), value, property)?;
         }
     }
     Ok(())
@@ -130,6 +131,32 @@ fn coerce(value: &mut Value, property: &Value) {
             _ => {}
         }
     }
+}
+
+/// Refuses a value of another type than the property's, where that is plain.
+fn check_type(place: &str, value: &Value, property: &Value) -> Result<()> {
+    let (name, is) = match value {
+        // As good as absent.
+        Value::Null => return Ok(()),
+        Value::String(_) => ("string", "a text"),
+        Value::Bool(_) => ("boolean", "true or false"),
+        Value::Number(number) if number.is_f64() => ("number", "a fraction"),
+        Value::Number(_) => ("integer", "a whole number"),
+        Value::Array(_) => ("array", "a list"),
+        Value::Object(_) => ("object", "an object"),
+    };
+    let (wanted, hint) = if has_type(property, name) {
+        return Ok(());
+    } else if has_type(property, "string") {
+        ("a text", "write it in double quotes")
+    } else if has_type(property, "integer") {
+        ("a whole number", "write digits alone, such as 5432")
+    } else if has_type(property, "boolean") {
+        ("true or false", "write true or false, without quotes")
+    } else {
+        return Ok(());
+    };
+    Err(wrong(format!("{place} is {is}, where {wanted} is needed"), hint))
 }
 
 /// Whether a property is of that type, or of that type or null.

@@ -5,8 +5,10 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use tidelake_model::{Error, ErrorKind, Result};
 
-/// The entries of a credentials file, by id.
-pub(super) fn read(path: &Path) -> Result<Map<String, Value>> {
+use super::strict::Document;
+
+/// The text of a credentials file.
+pub(super) fn read(path: &Path) -> Result<String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let (message, hint) = match error.kind() {
@@ -26,19 +28,28 @@ pub(super) fn read(path: &Path) -> Result<Map<String, Value>> {
         Error::new(ErrorKind::Configuration, message).with_hint(hint).with_source(error)
     })?;
     warn_if_public(path);
+    Ok(text)
+}
+
+/// The entries of a credentials file's text, by id.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Map<String, Value>> {
+    let shown = path.display();
     // Some editors begin a file with a mark of its byte order.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |what: String| {
-        Error::new(ErrorKind::Configuration, format!("the credentials file {shown} {what}"))
-            .with_hint(
-                "it has the form {\"<id>\": {\"ds_type\": …, \"auth_mode\": …, \"info\": {…}}}",
-            )
+        let message = format!("the credentials file {shown} {what}");
+        Error::new(ErrorKind::Configuration, message)
     };
+    const FORM: &str =
+        "it has the form {\"<id>\": {\"ds_type\": …, \"auth_mode\": …, \"info\": {…}}}";
     // Parsed as plain JSON: such messages name a place, never a value.
     match serde_json::from_str(text) {
-        Ok(Value::Object(entries)) => Ok(entries),
-        Ok(_) => Err(wrong("holds no JSON object".to_owned())),
-        Err(error) => Err(wrong(format!("is not valid JSON: {error}"))),
+        Ok(Document(Value::Object(entries))) => Ok(entries),
+        Ok(_) => Err(wrong("holds no JSON object".to_owned()).with_hint(FORM)),
+        Err(error) if error.is_data() => {
+            Err(wrong(format!("says something twice: {error}")).with_hint("keep one of the two"))
+        }
+        Err(error) => Err(wrong(format!("is not valid JSON: {error}")).with_hint(FORM)),
     }
 }
 

@@ -7,6 +7,7 @@
 mod check;
 mod file;
 mod profile;
+mod strict;
 mod variables;
 
 use std::path::PathBuf;
@@ -29,8 +30,16 @@ pub(crate) struct CredentialsFile {
 impl CredentialsFile {
     /// Reads the file that was named, if any was.
     pub(crate) fn load(path: Option<PathBuf>, catalogue: Arc<Catalogue>) -> Result<Self> {
-        let entries = path.as_deref().map(file::read).transpose()?.unwrap_or_default();
-        Ok(Self { path, entries, catalogue })
+        match path {
+            Some(path) => Self::parse(&file::read(&path)?, path, catalogue),
+            None => Ok(Self { path, entries: Map::new(), catalogue }),
+        }
+    }
+
+    /// The credentials of a file's text.
+    pub(crate) fn parse(text: &str, path: PathBuf, catalogue: Arc<Catalogue>) -> Result<Self> {
+        let entries = file::parse(text, &path)?;
+        Ok(Self { path: Some(path), entries, catalogue })
     }
 
     fn entry(&self, id: &str) -> Result<&Value> {

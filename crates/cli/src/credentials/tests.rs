@@ -101,6 +101,23 @@ fn missing_and_misshapen_parts_are_named() {
 }
 
 #[test]
+fn a_value_of_another_type_is_named_by_its_field() {
+    for (info, part) in [
+        (json!({"username": 5}), "shop.info.username is a whole number, where a text is needed"),
+        (json!({"username": "a", "password": ["hunter2"]}), "shop.info.password is a list"),
+        (json!({"username": "a", "port": "hunter2"}), "shop.info.port is a text, where a whole"),
+        (json!({"username": "a", "port": 54.5}), "shop.info.port is a fraction, where a whole"),
+        (json!({"username": "a", "trust": "maybe"}), "shop.info.trust is a text, where true or"),
+        (json!({"username": {"a": "hunter2"}}), "shop.info.username is an object"),
+    ] {
+        let text = refused(json!({"ds_type": "shopbase", "info": info}));
+        assert!(text.contains(part) && !text.contains("hunter2"), "{text}");
+    }
+    let nulls = json!({"username": "a", "port": null, "password": null, "trust": null});
+    assert!(credential(json!({"ds_type": "shopbase", "info": nulls})).is_ok());
+}
+
+#[test]
 fn broken_json_names_line_and_column_but_no_value() {
     let text = "{\n \"shop\": {\"password\": \"hunter2\" \"x\"}\n}";
     let error = load(text).err().unwrap();
@@ -108,6 +125,24 @@ fn broken_json_names_line_and_column_but_no_value() {
     assert!(!error.chain().contains("hunter2"), "{error:?}");
     assert!(load("[]").is_err());
     assert!(load("\u{feff}{}").is_ok());
+}
+
+#[test]
+fn a_key_that_stands_twice_is_named_with_its_place() {
+    for (text, part) in [
+        ("{\"shop\": {}, \"shop\": {}}", "\"shop\" stands again at line 1 column"),
+        (
+            "{\"shop\": {\"info\": {\"password\": \"hunter2\",\n \"password\": \"hunter3\"}}}",
+            "\"password\" stands again at line 2 column",
+        ),
+    ] {
+        let error = load(text).err().unwrap();
+        assert!(error.message().contains(part), "{error}");
+        assert!(!error.chain().contains("hunter"), "{error:?}");
+    }
+    let same = "{\"a\": {\"x\": [1, -2, 0.5, \"é\", null, true]}, \"b\": {\"x\": {}}}";
+    let file = load(same).unwrap();
+    assert_eq!(Value::from(file.entries), serde_json::from_str::<Value>(same).unwrap());
 }
 
 #[test]

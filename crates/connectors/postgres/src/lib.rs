@@ -13,6 +13,8 @@ mod ddl;
 mod encode;
 mod failure;
 mod fence;
+#[doc(hidden)]
+pub mod fuzzing;
 mod find;
 mod highest;
 mod literal;

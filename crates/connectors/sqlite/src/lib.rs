@@ -18,6 +18,8 @@ pub mod demo;
 mod dialect;
 mod find;
 mod forms;
+#[doc(hidden)]
+pub mod fuzzing;
 mod highest;
 mod misfit;
 mod numbers;

@@ -1,0 +1,31 @@
+//! What the fuzzer looks at; no part of the crate's interface.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tidelake_model::{Latest, Manifest, Owner, Result};
+
+use crate::documents::{Checkpoint, parse, print};
+
+/// Reads bytes as each of the lake's documents. Those that they are come printed,
+/// and with whether what was printed is read as the same.
+pub fn documents(bytes: &[u8]) -> Result<Vec<(Vec<u8>, bool)>> {
+    let all = [
+        round_trip::<Manifest>(bytes)?,
+        round_trip::<Latest>(bytes)?,
+        round_trip::<Checkpoint>(bytes)?,
+        round_trip::<Owner>(bytes)?,
+    ];
+    Ok(all.into_iter().flatten().collect())
+}
+
+fn round_trip<T>(bytes: &[u8]) -> Result<Option<(Vec<u8>, bool)>>
+where
+    T: Serialize + DeserializeOwned + PartialEq + Debug,
+{
+    let Ok(document) = parse::<T>(bytes, "a document") else { return Ok(None) };
+    let printed = print(&document)?;
+    let same = parse::<T>(&printed, "a document").is_ok_and(|again| again == document);
+    Ok(Some((printed.to_vec(), same)))
+}
