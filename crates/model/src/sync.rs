@@ -206,6 +206,9 @@ pub struct ColumnCast {
     pub column: String,
     /// The type.
     pub data_type: arrow_schema::DataType,
+    /// The Arrow extension type, where it has one: `arrow.uuid`, `arrow.json`.
+    #[serde(default)]
+    pub extension: Option<String>,
 }
 
 /// What a changed column means for a table whose lake is added to.

@@ -1,6 +1,6 @@
 //! What is read of a table, and how large its pieces may be.
 
-use tidelake_model::{Column, Notice, NoticeCode, SyncConfig, TableRead, WindowRecord};
+use tidelake_model::{Notice, NoticeCode, SyncConfig, TableRead, WindowRecord};
 
 use crate::tables::SelectedTable;
 
@@ -39,7 +39,7 @@ pub(crate) fn table_read(
 ) -> TableRead {
     TableRead {
         table: selected.table.name.clone(),
-        columns: selected.table.columns.clone(),
+        columns: selected.read_columns.clone(),
         cursor: selected.cursor.as_ref().map(|cursor| cursor.read.clone()),
         range: window.range.clone(),
         null_cursors: window.null_cursors,
@@ -48,13 +48,15 @@ pub(crate) fn table_read(
     }
 }
 
-/// Warnings of the columns that are read.
-pub(crate) fn column_notices(columns: &[Column]) -> Vec<Notice> {
-    columns
+/// What the user should know of the columns that are read.
+pub(crate) fn column_notices(selected: &SelectedTable) -> Vec<Notice> {
+    let warnings = selected
+        .table
+        .columns
         .iter()
         .filter_map(|column| Some((column.name(), column.warning.as_ref()?)))
         .map(|(name, warning)| {
             Notice::new(NoticeCode::TypeAsText, format!("column {name:?}: {warning}"))
-        })
-        .collect()
+        });
+    selected.notices.iter().cloned().chain(warnings).collect()
 }

@@ -56,7 +56,7 @@ impl TableWork<'_> {
             }),
             schema_version,
             schema: schema.as_ref().clone(),
-            source_types: table.columns.iter().map(source_type).collect(),
+            source_types: self.selected.read_columns.iter().map(source_type).collect(),
             key: table.key(),
             files,
             taken_out: if replaces { vec![] } else { replacement.taken_out },

@@ -10,12 +10,16 @@ use tidelake_state::WatermarkSettings;
 use tidelake_watermark::{Ceiling, Cursor, Kind, Position, Progress};
 
 use crate::application::Application;
+use crate::column_requests::ColumnRequests;
 use crate::columns::column_notices;
 use crate::cursor::{TableCursor, check_types};
 use crate::incremental::IncrementalRequest;
+use crate::lake_columns::select;
 use crate::publish::check_places;
+use crate::reach::check_reach;
 use crate::run::{connect_publisher, connect_source};
-use crate::tables::{catalogue, no_such_table};
+use crate::selection::{find_table, is_left_out, resolve as resolve_columns};
+use crate::tables::{SelectedTable, catalogue};
 use crate::window::{check_zone, parse_amount, parse_lookback};
 
 /// A sync as a user describes it.
@@ -26,6 +30,8 @@ pub struct SyncDraft {
     pub config: SyncConfig,
     /// Tables with a cursor, as they were written.
     pub incremental: Vec<IncrementalRequest>,
+    /// What was said of single columns, as it was written.
+    pub columns: ColumnRequests,
     /// Whether only to check.
     pub dry_run: bool,
 }
@@ -43,7 +49,7 @@ pub struct Created {
 
 /// Checks a sync and stores it. Nothing is left behind when it is refused.
 pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
-    let SyncDraft { mut config, incremental, dry_run } = draft;
+    let SyncDraft { mut config, incremental, columns, dry_run } = draft;
     if config.sync_id.is_empty() {
         config.sync_id = generated_id(app);
     }
@@ -59,9 +65,12 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
 
     let tables = catalogue(&config, source.as_ref()).await?;
     let mut notices = vec![];
+    resolve_columns(&columns, &tables, &mut config, &mut notices)?;
     for request in incremental {
-        let table = find(&tables, &request)?;
+        let (what, schema) = ("incremental table", request.schema.as_deref());
+        let table = find_table(&tables, what, schema, &request.table)?;
         let resolved = resolve(&request, table)?;
+        check_cursor_is_read(&config, &resolved)?;
         check_table(&config, &resolved, table, source.as_ref(), &mut notices)?;
         if config.incremental.iter().any(|other| other.table == resolved.table) {
             return Err(Error::new(
@@ -75,14 +84,19 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
     }
     check_strategies(&config, &tables, publisher.as_deref())?;
     check_places(&config, tables.iter().map(|table| &table.name))?;
+    let open_digits = source.capabilities().open_time_digits;
+    let mut selected = vec![];
     for table in &tables {
-        let of_columns = column_notices(&table.columns).into_iter();
-        notices.extend(
-            of_columns.map(|notice| {
-                Notice::new(notice.code, format!("{}: {}", table.name, notice.message))
-            }),
-        );
+        selected.push(select(&config, open_digits, table.clone())?);
     }
+    for selected in &selected {
+        check_key(&config, selected)?;
+        let of_columns = column_notices(selected).into_iter();
+        notices.extend(of_columns.map(|notice| {
+            Notice::new(notice.code, format!("{}: {}", selected.table.name, notice.message))
+        }));
+    }
+    check_reach(&config, source.as_ref(), &selected, &mut notices).await?;
     check_writable(storage.as_ref()).await?;
     check_owners(app, &config, &Lake::new(storage), &tables).await?;
     if !dry_run {
@@ -154,28 +168,33 @@ fn check_sub_path(sub_path: &str) -> Result<()> {
     Ok(())
 }
 
-/// The catalogue's table that a request names. Without a schema, exactly one
-/// table may have the name.
-fn find<'a>(tables: &'a [Table], request: &IncrementalRequest) -> Result<&'a Table> {
-    let name = &request.table;
-    let found: Vec<_> = tables
-        .iter()
-        .filter(|table| {
-            table.name.table == *name
-                && request.schema.as_ref().is_none_or(|schema| *schema == table.name.schema)
-        })
-        .collect();
-    match found.as_slice() {
-        [table] => Ok(table),
-        [] => Err(no_such_table(tables, request.schema.as_deref(), name)),
-        several => {
-            let names: Vec<_> = several.iter().map(|table| table.name.to_string()).collect();
-            Err(wrong(
-                format!("{name:?} is the name of several tables: {}", names.join(", ")),
-                "write the schema too, as schema.table:column:type",
-            ))
-        }
+/// A cursor's columns are read, whatever else is left out.
+fn check_cursor_is_read(config: &SyncConfig, settings: &IncrementalTable) -> Result<()> {
+    let columns = settings.cursor.columns();
+    match columns.iter().find(|column| is_left_out(config, &settings.table, column)) {
+        None => Ok(()),
+        Some(column) => Err(wrong(
+            format!("the cursor's column {column:?} is left out"),
+            "read it too: name it in --columns, or take it out of --exclude-columns",
+        )
+        .in_table(&settings.table)),
     }
+}
+
+/// Whoever needs a key has one.
+fn check_key(config: &SyncConfig, selected: &SelectedTable) -> Result<()> {
+    let needs_key =
+        selected.cursor.as_ref().is_some_and(|it| it.settings.strategy == Strategy::Upsert);
+    if !needs_key || !selected.table.key().is_empty() {
+        return Ok(());
+    }
+    let name = &selected.table.name;
+    let message = match config.columns.iter().any(|selection| selection.table == *name) {
+        true => "upsert needs a key, and a column of the table's key is left out",
+        false => "upsert needs a key, and the table has none",
+    };
+    Err(wrong(message, "name the columns that tell its rows apart, with --key schema.table:a,b")
+        .in_table(name))
 }
 
 fn resolve(request: &IncrementalRequest, table: &Table) -> Result<IncrementalTable> {

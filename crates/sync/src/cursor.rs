@@ -6,6 +6,7 @@ use tidelake_model::{
 use tidelake_watermark::{Ceiling, Cursor, Kind, Tick};
 
 use crate::incremental::CursorTypeName;
+use crate::selection::listed;
 
 /// A cursor that was checked against the catalogue.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,7 @@ impl TableCursor {
     /// Looks the cursor of a sync up in the catalogue's table. The kind must
     /// still be the one that the sync was made with.
     pub(crate) fn find(settings: &IncrementalTable, table: &Table) -> Result<Self> {
+        check_columns_are_there(&settings.cursor, table)?;
         let columns = columns(&settings.cursor, table)?;
         let types = types(&columns, &settings.cursor, table)?;
         let kinds: Vec<Kind> = types.iter().map(|found| found.kind).collect();
@@ -43,7 +45,10 @@ impl TableCursor {
                     names(&settings.kinds)
                 ),
             )
-            .with_hint("make the sync anew with the column's present type")
+            .with_hint(
+                "what was read so far cannot be compared with it: make the sync anew with the \
+                 column's present type (tidelake config delete, then config create)",
+            )
             .in_table(&table.name));
         }
         let first = types.first().copied();
@@ -74,13 +79,30 @@ impl TableCursor {
     }
 }
 
+/// Says what to do when a column of a sync's cursor is gone.
+fn check_columns_are_there(cursor: &Cursor, table: &Table) -> Result<()> {
+    let gone = cursor.columns().iter().find(|name| table.column(name).is_none());
+    let Some(name) = gone else { return Ok(()) };
+    let names: Vec<_> = table.columns.iter().map(Column::name).collect();
+    Err(Error::new(
+        ErrorKind::NotFound,
+        format!("the column {name:?} of the cursor does not exist any more"),
+    )
+    .with_hint(format!(
+        "give it back to the table, or make the sync anew with another cursor (tidelake config \
+         delete, then config create); the columns are: {}",
+        listed(&names)
+    ))
+    .in_table(&table.name))
+}
+
 /// The cursor's columns in the table.
 pub(crate) fn columns<'a>(cursor: &Cursor, table: &'a Table) -> Result<Vec<&'a Column>> {
     let find = |name: &String| {
         table.column(name).ok_or_else(|| {
             let names: Vec<_> = table.columns.iter().map(Column::name).collect();
             Error::new(ErrorKind::NotFound, format!("there is no column {name:?}"))
-                .with_hint(format!("the columns are: {}", names.join(", ")))
+                .with_hint(format!("the columns are: {}", listed(&names)))
                 .in_table(&table.name)
         })
     };

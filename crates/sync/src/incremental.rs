@@ -63,13 +63,13 @@ pub struct IncrementalRequest {
 }
 
 /// A piece of the text, ended by the separator that follows it.
-struct Piece<'a> {
-    text: &'a str,
-    separator: Option<char>,
+pub(crate) struct Piece<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) separator: Option<char>,
 }
 
 /// Takes the text up to the first unquoted separator.
-fn next_piece<'a>(text: &'a str, separators: &[char]) -> (Piece<'a>, &'a str) {
+pub(crate) fn next_piece<'a>(text: &'a str, separators: &[char]) -> (Piece<'a>, &'a str) {
     let mut quoted = false;
     for (at, character) in text.char_indices() {
         if character == '"' {
@@ -84,7 +84,7 @@ fn next_piece<'a>(text: &'a str, separators: &[char]) -> (Piece<'a>, &'a str) {
 }
 
 /// A plain name, or one in double quotes.
-fn name(text: &str) -> Option<String> {
+pub(crate) fn name(text: &str) -> Option<String> {
     match text.strip_prefix('"') {
         None => (!text.is_empty() && !text.contains('"')).then(|| text.to_owned()),
         Some(rest) => {

@@ -5,25 +5,32 @@
 //! terminal, HTTP, an engine, Parquet, or any database by name.
 
 mod application;
+mod casts;
+mod column_requests;
 mod columns;
 mod commit;
 pub mod compact;
 mod context;
 pub mod create;
 mod cursor;
+mod drift;
 mod edit;
 mod events;
+mod exact;
 mod faults;
 mod incremental;
+mod lake_columns;
 mod metadata;
 mod one_table;
 mod pass;
 mod piece;
 mod plan;
 mod publish;
+mod reach;
 mod recover;
 mod registry;
 pub mod run;
+mod selection;
 mod slices;
 mod status;
 mod table_run;
@@ -32,6 +39,8 @@ pub mod watermarks;
 mod window;
 
 pub use application::{Application, Credential, Credentials, Host, LeaseTimes, Storages};
+pub use casts::type_text as type_name;
+pub use column_requests::{CastRequest, CastType, ColumnRequests, TableColumns};
 pub use compact::{CompactRequest, Compacted, Compaction, compact};
 pub use create::{Created, SyncDraft, create};
 pub use events::{Event, Events, Quiet};

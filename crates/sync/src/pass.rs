@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
 use tidelake_connector::{Slices, SplitRequest};
 use tidelake_lake::UploadRecorder;
 use tidelake_model::{
@@ -124,44 +123,6 @@ impl TableWork<'_> {
         }
         let pending = self.pending(run_id, window, written, replacement, progress).await;
         self.commit(pending, release).await
-    }
-
-    /// A table whose columns changed cannot be added to: every file of a
-    /// generation has the same schema. Columns stay in the order of the lake, and
-    /// one that could be NULL there may still be, since its rows are kept.
-    fn keep_schema(&mut self, window: &WindowRecord) -> Result<()> {
-        let (Some(head), false) = (&self.head, window.replaces) else { return Ok(()) };
-        let now = self.selected.table.schema();
-        let types = |schema: &arrow::datatypes::Schema, name: &str| {
-            schema.field_with_name(name).ok().map(|field| field.data_type().to_string())
-        };
-        let names = head.schema.fields().iter().chain(now.fields()).map(|field| field.name());
-        for name in names {
-            let (before, after) = (types(&head.schema, name), types(&now, name));
-            if before != after {
-                let say = |found: Option<String>| found.unwrap_or_else(|| "absent".into());
-                return Err(Error::new(
-                    ErrorKind::Data,
-                    format!(
-                        "column {name:?} changed since the last run: it was {}, now it is {}",
-                        say(before),
-                        say(after)
-                    ),
-                )
-                .with_hint(
-                    "reset the watermark (tidelake watermarks reset), so that the next sync \
-                     exports the table anew with its present columns",
-                ));
-            }
-        }
-        let columns = &mut self.selected.table.columns;
-        columns.sort_by_key(|column| head.schema.index_of(column.name()).ok());
-        for column in columns {
-            if head.schema.field_with_name(column.name()).is_ok_and(Field::is_nullable) {
-                column.field.set_nullable(true);
-            }
-        }
-        Ok(())
     }
 
     /// Takes the snapshot and cuts the read.

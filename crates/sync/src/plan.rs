@@ -81,7 +81,7 @@ pub async fn plan(app: &Application, env: &str, sync_id: &str, cores: u32) -> Re
         plan.estimated_bytes = selected.table.estimated_bytes;
         plan.target = lake.table(sync.target.sub_path.as_deref(), &name).location();
         plan.lease = locks.iter().find(|lock| lock.key.table.as_ref() == Some(&name)).cloned();
-        plan.notices = column_notices(&selected.table.columns);
+        plan.notices = column_notices(&selected);
         if let Err(error) =
             plan_table(app, &sync, source.as_ref(), &selected, cores, &mut plan).await
         {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::columns::Shares;
 use crate::events::{Event, Events};
+use crate::exact::in_schema;
 use crate::faults::Faults;
 use crate::window::no_cursor_value;
 
@@ -150,7 +151,10 @@ impl Readers {
                 None => break Ok(()),
                 Some(Err(error)) => break Err(error),
                 Some(Ok(batch)) if batch.num_rows() == 0 => continue,
-                Some(Ok(batch)) => batch,
+                Some(Ok(batch)) => match in_schema(batch, &self.schema) {
+                    Ok(batch) => batch,
+                    Err(error) => break Err(error),
+                },
             };
             if let Err(error) = self.take(slice, &batch, &mut writer, &mut written).await {
                 break Err(error);

@@ -121,7 +121,7 @@ impl<'a> TableWork<'a> {
             self.report.status.get_or_insert(TableRunStatus::Completed);
             return Ok(());
         }
-        self.note_all(column_notices(&self.selected.table.columns));
+        self.note_all(column_notices(&self.selected));
         if self.state.watermark.is_none()
             && let Some(settings) = self.watermark_settings()?
         {

@@ -1,23 +1,34 @@
 //! Which tables a sync means.
 
-use arrow::datatypes::DataType;
+use std::collections::BTreeSet;
+
 use tidelake_connector::{Source, TableFilter};
 use tidelake_model::{
-    Error, ErrorKind, IncrementalTable, InfiniteTime, Policies, ReadMethod, Result, SpecialNumber,
-    SyncConfig, Table, TableKey, TableName, TableReadSettings,
+    Column, Error, ErrorKind, IncrementalTable, Notice, ReadMethod, Result, SyncConfig, Table,
+    TableKey, TableName, TableReadSettings,
 };
+use tidelake_state::OWN_TABLES;
 
 use crate::cursor::TableCursor;
+use crate::lake_columns::select;
+use crate::selection::nearest;
 
 /// A table of a sync, as the catalogue has it now.
 #[derive(Debug, Clone)]
 pub(crate) struct SelectedTable {
-    /// The catalogue's table.
+    /// The table as the lake is to have it: only the columns that were chosen, in
+    /// the types that were chosen, under the key that was declared. Rows that were
+    /// read come to its schema by [`in_schema`](crate::exact::in_schema).
     pub(crate) table: Table,
+    /// Its columns as the source is asked for them; one that the source has no more
+    /// is missing here.
+    pub(crate) read_columns: Vec<Column>,
     /// Its cursor; `None` for a table that is exported whole.
     pub(crate) cursor: Option<TableCursor>,
     /// How it is read.
     pub(crate) read: TableReadSettings,
+    /// What the user should know of its columns.
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl SelectedTable {
@@ -45,7 +56,7 @@ pub(crate) async fn catalogue(sync: &SyncConfig, source: &dyn Source) -> Result<
         include: sync.source.include.clone(),
         exclude: sync.source.exclude.clone(),
     };
-    let mut tables = source.tables(&filter).await?;
+    let mut tables = without_own(source.tables(&filter).await?);
     let (least, most) = (sync.source.min_rows, sync.source.max_rows);
     tables.retain(|table| {
         // A table without an estimate is kept: leaving it out would be a guess.
@@ -70,6 +81,23 @@ pub(crate) async fn catalogue(sync: &SyncConfig, source: &dyn Source) -> Result<
     Ok(tables)
 }
 
+/// Without the tables of a state store that lies in the same database: its schema
+/// is known by having all of them.
+fn without_own(mut tables: Vec<Table>) -> Vec<Table> {
+    let is_own = |table: &TableName| OWN_TABLES.contains(&table.table.as_str());
+    let stores: BTreeSet<String> = {
+        let schemas: BTreeSet<&str> = tables.iter().map(|table| &*table.name.schema).collect();
+        let count = |schema: &&str| {
+            let own = tables.iter().filter(|table| table.name.schema == *schema);
+            own.filter(|table| is_own(&table.name)).count()
+        };
+        let whole = schemas.into_iter().filter(|schema| count(schema) == OWN_TABLES.len());
+        whole.map(str::to_owned).collect()
+    };
+    tables.retain(|table| !(stores.contains(&table.name.schema) && is_own(&table.name)));
+    tables
+}
+
 /// The tables of a sync with their cursors. A table that cannot be read, because
 /// it or its cursor is gone, is an error of its own and holds up no other.
 pub(crate) async fn tables_of(
@@ -84,46 +112,17 @@ pub(crate) async fn tables_of(
         .iter()
         .filter(is_gone)
         .map(|IncrementalTable { table: name, .. }| {
-            Err(no_such_table(&tables, Some(&name.schema), &name.table).in_table(name))
+            let what = "incremental table";
+            Err(no_such_table(&tables, what, Some(&name.schema), &name.table).in_table(name))
         })
         .collect();
-    Ok(tables.into_iter().map(|table| select(sync, table)).chain(gone).collect())
+    let open_digits = source.capabilities().open_time_digits;
+    let selected = tables.into_iter().map(|table| select(sync, open_digits, table));
+    Ok(selected.chain(gone).collect())
 }
 
-fn select(sync: &SyncConfig, mut table: Table) -> Result<SelectedTable> {
-    let settings = sync.incremental.iter().find(|settings| settings.table == table.name);
-    let cursor = settings.map(|settings| TableCursor::find(settings, &table)).transpose()?;
-    let read = read_settings(sync, &table.name);
-    relax(&mut table, sync.policies);
-    if table.columns.is_empty() {
-        return Err(Error::new(ErrorKind::Unsupported, "the table has no columns")
-            .with_hint("leave it out with --exclude")
-            .in_table(&table.name));
-    }
-    Ok(SelectedTable { table, cursor, read })
-}
-
-/// A policy may turn a value into NULL, so a column to which it can apply holds
-/// NULLs in the lake, whatever the catalogue says: `valid_to timestamptz NOT NULL
-/// DEFAULT 'infinity'` is common. Columns of the key keep their promise.
-fn relax(table: &mut Table, policies: Policies) {
-    for column in table.columns.iter_mut().filter(|column| column.key_position.is_none()) {
-        let becomes_null = match column.field.data_type() {
-            DataType::Decimal128(..) | DataType::Decimal256(..) => {
-                policies.special_number != SpecialNumber::Fail
-            }
-            DataType::Date32 | DataType::Time64(_) | DataType::Timestamp(..) => {
-                matches!(policies.infinite_time, InfiniteTime::Null | InfiniteTime::Text)
-            }
-            _ => false,
-        };
-        if becomes_null {
-            column.field.set_nullable(true);
-        }
-    }
-}
-
-fn read_settings(sync: &SyncConfig, name: &TableName) -> TableReadSettings {
+/// How a table is read.
+pub(crate) fn read_settings(sync: &SyncConfig, name: &TableName) -> TableReadSettings {
     let means = |settings: &&TableReadSettings| {
         settings.table == name.table
             && settings.schema.as_ref().is_none_or(|schema| *schema == name.schema)
@@ -138,9 +137,15 @@ fn read_settings(sync: &SyncConfig, name: &TableName) -> TableReadSettings {
 }
 
 /// The error for a table that is not there, with those that are nearly so named.
-pub(crate) fn no_such_table(tables: &[Table], schema: Option<&str>, name: &str) -> Error {
+pub(crate) fn no_such_table(
+    tables: &[Table],
+    what: &str,
+    schema: Option<&str>,
+    name: &str,
+) -> Error {
     let wanted = schema.map_or(name.to_owned(), |schema| format!("{schema}.{name}"));
-    let alike = |table: &&Table| table.name.table.eq_ignore_ascii_case(name);
+    let near = nearest(name, tables.iter().map(|table| table.name.table.as_str()));
+    let alike = |table: &&Table| near.is_some_and(|near| table.name.table == near);
     let mut names: Vec<_> =
         tables.iter().filter(alike).map(|table| table.name.to_string()).collect();
     if names.is_empty() {
@@ -148,7 +153,7 @@ pub(crate) fn no_such_table(tables: &[Table], schema: Option<&str>, name: &str) 
     }
     Error::new(
         ErrorKind::NotFound,
-        format!("the incremental table {wanted} is not among the tables of the sync"),
+        format!("the {what} {wanted} is not among the tables of the sync"),
     )
     .with_hint(format!(
         "check the spelling, --source-schema-name, --include and --exclude; there are: {}",

@@ -114,6 +114,7 @@ impl Shop {
         let draft = SyncDraft {
             config: config(zone, safety_lag),
             incremental: vec![IncrementalRequest::parse(&format!("main.sales:{cursor}")).unwrap()],
+            columns: Default::default(),
             dry_run: false,
         };
         create(&app, draft).await.unwrap();

@@ -25,6 +25,22 @@ quotes. A composite cursor is written updated_at,id, a fallback updated_at|creat
 above that value (with :e, from it on). The strategy is append, upsert or \
 delete_insert. Tables that are not named are exported whole each time.";
 
+const TYPE_CAST: &str = "\
+Types of columns in the lake, schema.table:column:type; repeatable
+
+The type is text, boolean, int8 to int64, uint8 to uint64 (widths in bits), float64, \
+decimal(p,s), date, timestamp, timestamptz, time, binary, uuid or json. Only what loses \
+nothing is taken: a cast that could round is refused, and a value that does not fit the \
+type fails the table.";
+
+const SCHEMA_DRIFT: &str = "\
+When a column of an incremental table was added, dropped or changed
+
+fail stops the table before anything is read. evolve lets the lake follow: new columns are \
+added, dropped ones stay and are NULL, types become wider. ignore leaves new columns out. \
+A type that became narrower, or another, always stops the table. A table that is exported \
+whole takes its present columns each time.";
+
 /// A new sync.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -128,43 +144,47 @@ pub(crate) struct CursorArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Columns and values")]
 pub(crate) struct ColumnArgs {
-    /// Columns to read, schema.table:a,b; repeatable
-    #[arg(long, value_name = "TABLE:COLUMNS", hide_short_help = true)]
+    /// Columns to read, schema.table:a,b; repeatable, all columns otherwise
+    #[arg(long, value_name = "TABLE:COLUMNS")]
     pub(crate) columns: Vec<String>,
 
     /// Columns to leave out, schema.table:a,b; repeatable
-    #[arg(long, value_name = "TABLE:COLUMNS", hide_short_help = true)]
+    #[arg(long, value_name = "TABLE:COLUMNS")]
     pub(crate) exclude_columns: Vec<String>,
 
-    /// Columns of the key, schema.table:a,b; repeatable
-    #[arg(long, value_name = "TABLE:COLUMNS", hide_short_help = true)]
+    /// Columns of the key, schema.table:a,b; repeatable, the catalogue's otherwise
+    #[arg(long, value_name = "TABLE:COLUMNS")]
     pub(crate) key: Vec<String>,
 
-    /// Precision of numbers, schema.table:column:p,s; repeatable
-    #[arg(long, value_name = "TABLE:COLUMN:P,S", hide_short_help = true)]
+    /// Digits of exact numbers, in all and after the point, schema.table:column:p,s;
+    /// repeatable
+    #[arg(long, value_name = "TABLE:COLUMN:P,S")]
     pub(crate) decimal: Vec<String>,
 
-    /// Types of columns, schema.table:column:type; repeatable
-    #[arg(long, value_name = "TABLE:COLUMN:TYPE", hide_short_help = true)]
+    /// Types of columns in the lake, schema.table:column:type; repeatable
+    #[arg(long, value_name = "TABLE:COLUMN:TYPE", long_help = TYPE_CAST)]
     pub(crate) type_cast: Vec<String>,
 
-    /// When a column was added, dropped or changed
+    /// When a column of an incremental table was added, dropped or changed
     #[arg(long, value_enum, ignore_case = true, default_value = "fail", value_name = "POLICY")]
+    #[arg(long_help = SCHEMA_DRIFT)]
     pub(crate) on_schema_drift: DriftName,
 
-    /// NaN and infinity in exact numbers
-    #[arg(long, value_enum, ignore_case = true, default_value = "null", value_name = "POLICY")]
+    /// NaN and infinity: kept where the type has them, always NULL, decimals as
+    /// text, or an error
+    #[arg(long, value_enum, ignore_case = true, default_value = "nan", value_name = "POLICY")]
     pub(crate) on_special_number: SpecialNumberName,
 
-    /// Infinite dates and times
+    /// Infinite dates and times: NULL, the last value there is, all dates and times
+    /// as text, or an error
     #[arg(long, value_enum, ignore_case = true, default_value = "null", value_name = "POLICY")]
     pub(crate) on_infinite_time: InfiniteTimeName,
 
-    /// Dates such as 0000-00-00
-    #[arg(long, value_enum, ignore_case = true, value_name = "POLICY", hide_short_help = true)]
-    pub(crate) on_zero_date: Option<ZeroDateName>,
+    /// Dates such as 0000-00-00: NULL, all dates and times as text, or an error
+    #[arg(long, value_enum, ignore_case = true, default_value = "null", value_name = "POLICY")]
+    pub(crate) on_zero_date: ZeroDateName,
 
-    /// Unit of times in the files
+    /// Unit of times that have more digits than microseconds: us makes them text
     #[arg(long, value_enum, ignore_case = true, default_value = "us", value_name = "UNIT")]
     pub(crate) timestamp_unit: TimestampUnitName,
 }

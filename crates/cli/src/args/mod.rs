@@ -16,8 +16,9 @@ mod watermarks;
 
 pub(crate) use config::ConfigCommand;
 pub(crate) use create::{
-    CompressionName, CreateArgs, DriftName, ErrorActionName, FenceName, FormatName,
+    ColumnArgs, CompressionName, CreateArgs, DriftName, ErrorActionName, FenceName, FormatName,
     InfiniteTimeName, NullCursorName, PublishMethodName, SpecialNumberName, TimestampUnitName,
+    ZeroDateName,
 };
 pub(crate) use lxdb::{LocksArgs, LxdbCommand, ReleaseArgs};
 pub(crate) use simple::{CompletionsArgs, DemoArgs, ManArgs, PlanArgs, StatusArgs};

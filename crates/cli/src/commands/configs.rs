@@ -1,7 +1,7 @@
 //! `config list`, `config show`, `config delete`.
 
 use serde::Serialize;
-use tidelake_model::{Result, SyncConfig, TargetLocation};
+use tidelake_model::{ColumnCast, ColumnSelection, Policies, Result, SyncConfig, TargetLocation};
 
 use super::Session;
 use crate::exit::Exit;
@@ -80,6 +80,45 @@ fn named<T: Serialize>(value: T) -> String {
     }
 }
 
+/// What becomes of values that the lake's types cannot hold.
+fn values(sync: &SyncConfig) -> String {
+    let Policies { special_number, infinite_time, zero_date, timestamp_unit } = sync.policies;
+    format!(
+        "special numbers {}, infinite times {}, zero dates {}, times in {}",
+        named(special_number),
+        named(infinite_time),
+        named(zero_date),
+        named(timestamp_unit)
+    )
+}
+
+/// The choice of columns, a line for each table.
+fn columns(sync: &SyncConfig) -> Vec<String> {
+    let line = |selection: &ColumnSelection| {
+        let ColumnSelection { table, include, exclude } = selection;
+        match include.is_empty() {
+            true => format!("{table} without {}", exclude.join(", ")),
+            false => format!("{table}: {}", include.join(", ")),
+        }
+    };
+    sync.columns.iter().map(line).collect()
+}
+
+/// Declared keys, a line for each table.
+fn keys(sync: &SyncConfig) -> Vec<String> {
+    sync.keys.iter().map(|key| format!("{}: {}", key.table, key.columns.join(", "))).collect()
+}
+
+/// Types that were chosen, a line for each column.
+fn casts(sync: &SyncConfig) -> Vec<String> {
+    let line = |cast: &ColumnCast| {
+        let ColumnCast { table, column, data_type, extension } = cast;
+        let name = tidelake_sync::type_name(data_type, extension.as_deref());
+        format!("{table}: {column} as {name}")
+    };
+    sync.casts.iter().map(line).collect()
+}
+
 fn described(sync: &SyncConfig, terminal: &Terminal) -> String {
     let source = &sync.source;
     let mut text = format!("{}\n", sync.sync_id);
@@ -123,6 +162,8 @@ fn described(sync: &SyncConfig, terminal: &Terminal) -> String {
             "incremental",
             if incremental.is_empty() { "none".into() } else { incremental.join("\n") },
         ),
+        ("schema drift", named(sync.schema_drift)),
+        ("values", values(sync)),
         ("safety lag", counted(sync.safety_lag, "second")),
         ("null cursors", named(sync.null_cursor)),
         (
@@ -142,6 +183,12 @@ fn described(sync: &SyncConfig, terminal: &Terminal) -> String {
     ] {
         if let Some(value) = value {
             rows.push((name, value.clone()));
+        }
+    }
+    for (name, lines) in [("columns", columns(sync)), ("keys", keys(sync)), ("types", casts(sync))]
+    {
+        if !lines.is_empty() {
+            rows.push((name, lines.join("\n")));
         }
     }
     if let Some(publish) = &sync.publish {

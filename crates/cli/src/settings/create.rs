@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use tidelake_model::{
-    Compression, ErrorAction, FenceMode, FenceSettings, InfiniteTime, MetadataSettings, NullCursor,
-    Policies, PublishMethod, PublishSettings, Result, SchemaDrift, SourceSettings, SpecialNumber,
-    SyncConfig, TargetLocation, TargetSettings,
+    Compression, ErrorAction, FenceMode, FenceSettings, MetadataSettings, NullCursor,
+    PublishMethod, PublishSettings, Result, SourceSettings, SyncConfig, TargetLocation,
+    TargetSettings,
 };
 use tidelake_sync::{IncrementalRequest, SyncDraft};
 use tidelake_watermark::Decimal;
 
-use super::{comma_list, configuration, names, not_available, quantity, table_config};
+use super::{
+    column_options, comma_list, configuration, names, not_available, quantity, table_config,
+};
 use crate::args::{
-    CompressionName, CreateArgs, DriftName, ErrorActionName, FenceName, FormatName,
-    InfiniteTimeName, NullCursorName, PublishMethodName, SpecialNumberName, TimestampUnitName,
+    CompressionName, CreateArgs, ErrorActionName, FenceName, FormatName, NullCursorName,
+    PublishMethodName,
 };
 
 /// Least bytes in memory with which a run can work.
@@ -55,11 +57,11 @@ impl CreateSettings {
             },
             cursor_zone: args.cursor.cursor_zone.clone(),
             fence: fence(&args)?,
-            policies: policies(&args),
+            policies: column_options::policies(&args.columns),
             columns: vec![],
             keys: vec![],
             casts: vec![],
-            schema_drift: SchemaDrift::Fail,
+            schema_drift: column_options::schema_drift(&args.columns),
             target: target(&args)?,
             parallel: args.speed.parallel,
             n_jobs: n_jobs(&args)?,
@@ -87,51 +89,15 @@ impl CreateSettings {
             },
             keep_generations: args.target.keep_generations,
         };
-        Ok(Self { draft: SyncDraft { config, incremental, dry_run: args.sync.dry_run } })
+        let columns = column_options::requests(&args.columns)?;
+        Ok(Self { draft: SyncDraft { config, incremental, columns, dry_run: args.sync.dry_run } })
     }
 }
 
 /// Options whose part of the program does not exist yet: silence would be a lie.
 fn refuse_what_is_not_built(args: &CreateArgs) -> Result<()> {
-    let columns = &args.columns;
     let refused = [
         (args.cursor.fence_auth_id.is_some(), "--fence-auth-id", "leave it out"),
-        (!columns.columns.is_empty(), "--columns", "leave it out: all columns are read"),
-        (!columns.exclude_columns.is_empty(), "--exclude-columns", "leave it out"),
-        (!columns.key.is_empty(), "--key", "leave it out: the catalogue's key is used"),
-        (!columns.decimal.is_empty(), "--decimal", "leave it out: such numbers become text"),
-        (!columns.type_cast.is_empty(), "--type-cast", "leave it out: the catalogue's types hold"),
-        (
-            columns.on_schema_drift == DriftName::Evolve,
-            "--on-schema-drift evolve",
-            "use --on-schema-drift fail",
-        ),
-        (
-            columns.on_schema_drift == DriftName::Ignore,
-            "--on-schema-drift ignore",
-            "use --on-schema-drift fail",
-        ),
-        (
-            columns.on_special_number == SpecialNumberName::Nan,
-            "--on-special-number nan",
-            "use --on-special-number null or fail",
-        ),
-        (
-            columns.on_special_number == SpecialNumberName::Text,
-            "--on-special-number text",
-            "use --on-special-number null or fail",
-        ),
-        (
-            columns.on_infinite_time == InfiniteTimeName::Text,
-            "--on-infinite-time text",
-            "use --on-infinite-time null, clamp or fail",
-        ),
-        (columns.on_zero_date.is_some(), "--on-zero-date", "leave it out"),
-        (
-            columns.timestamp_unit == TimestampUnitName::Ns,
-            "--timestamp-unit ns",
-            "use --timestamp-unit us",
-        ),
         (args.target.format == FormatName::Delta, "--format delta", "use --format parquet"),
         (args.target.format == FormatName::Iceberg, "--format iceberg", "use --format parquet"),
         (args.publish.no_views, "--no-views", "leave it out"),
@@ -189,21 +155,6 @@ fn fence(args: &CreateArgs) -> Result<FenceSettings> {
         ignore_users: comma_list("--inflight-ignore", args.cursor.inflight_ignore.as_deref())?,
         primary_credential_id: None,
     })
-}
-
-fn policies(args: &CreateArgs) -> Policies {
-    Policies {
-        special_number: match args.columns.on_special_number {
-            SpecialNumberName::Fail => SpecialNumber::Fail,
-            _ => SpecialNumber::Nan,
-        },
-        infinite_time: match args.columns.on_infinite_time {
-            InfiniteTimeName::Clamp => InfiniteTime::Clamp,
-            InfiniteTimeName::Fail => InfiniteTime::Fail,
-            _ => InfiniteTime::Null,
-        },
-        ..Policies::default()
-    }
 }
 
 fn target(args: &CreateArgs) -> Result<TargetSettings> {

@@ -1,6 +1,7 @@
 //! What the command line means: one resolved struct per command, checked, and
 //! passed on whole.
 
+mod column_options;
 mod create;
 mod names;
 mod quantity;
