@@ -1,7 +1,7 @@
 //! The JSON documents of a table: their form, and how they are read.
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use tidelake_model::{DataFile, Error, ErrorKind, Latest, MANIFEST_FORMAT, Manifest, Result};
 
@@ -37,6 +37,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], location: &str) -> Result
             .with_source(error)
     };
     let value: serde_json::Value = serde_json::from_slice(bytes).map_err(unreadable)?;
+    // Fields without their names would be taken in order, and no format be seen.
+    if !value.is_object() {
+        return Err(unreadable(serde_json::Error::custom("it is no JSON object")));
+    }
     let format = value.get("format_version").and_then(serde_json::Value::as_u64);
     if let Some(format) = format.filter(|format| *format > u64::from(MANIFEST_FORMAT)) {
         let message = format!(
@@ -66,6 +70,8 @@ mod tests {
         let error = parse::<Latest>(newer, "x/latest.json").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Mismatch);
         assert!(error.message().contains("format 2"), "{error}");
+        let nameless = parse::<Checkpoint>(b"[22, 2, []]", "x/latest.json").unwrap_err();
+        assert!(nameless.chain().contains("no JSON object"), "{}", nameless.chain());
         let garbage = parse::<Latest>(b"{", "x/latest.json").unwrap_err();
         assert_eq!(garbage.kind(), ErrorKind::Mismatch);
         assert!(garbage.message().contains("not readable"), "{garbage}");
