@@ -26,7 +26,9 @@ pub mod storage;
 pub use documents::{latest_schema, manifest_schema};
 pub use lake::{Claim, Lake, TableLake};
 pub use layout::encode_name;
-pub use parquet::{FILE_BYTES, FileExtent, TableWriter, UploadRecorder, WriterSettings};
+pub use parquet::{
+    FILE_BYTES, FileExtent, TableWriter, UploadRecorder, WriterSettings, widens,
+};
 pub use rewrite::{ExtentOf, Keep};
 pub use storage::{
     AzureDirectory, AzureLogin, AzureSettings, CloudStorage, FoundUpload, GcsLogin, GcsSettings,

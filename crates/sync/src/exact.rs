@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Date32Array, FixedSizeBinaryBuilder, Int64Array,
     RecordBatch, RecordBatchOptions, StringArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, UInt64Array, new_null_array,
+    TimestampMicrosecondArray, UInt64Array, make_array, new_null_array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
@@ -72,7 +72,7 @@ fn exactly(array: &ArrayRef, from: &Field, to: &Field) -> Result<ArrayRef> {
 
 /// The error for the value in a row.
 fn refused(array: &ArrayRef, row: usize, to: &Field) -> Error {
-    let shown = array_value_to_string(array, row).unwrap_or_default();
+    let shown = shown(array, row);
     let cut: String = shown.chars().take(LONGEST_SHOWN).collect();
     let dots = if cut.len() < shown.len() { "…" } else { "" };
     Error::new(
@@ -87,6 +87,18 @@ fn refused(array: &ArrayRef, row: usize, to: &Field) -> Error {
         "mend the value, or make the sync anew with another --type-cast: tidelake config delete, \
          then config create",
     )
+}
+
+/// A value for people to read.
+fn shown(array: &ArrayRef, row: usize) -> String {
+    let DataType::Timestamp(unit, Some(_)) = array.data_type() else {
+        return array_value_to_string(array, row).unwrap_or_default();
+    };
+    // Zones have no names here; in the lake there is but one.
+    let naive = DataType::Timestamp(*unit, None);
+    let data = array.to_data().into_builder().data_type(naive).build().map(make_array);
+    let text = data.and_then(|naive| array_value_to_string(&naive, row));
+    text.map(|text| format!("{text}Z")).unwrap_or_default()
 }
 
 /// Arrow's own cast, believed where the way back gives the same values. The

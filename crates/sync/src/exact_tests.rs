@@ -22,7 +22,7 @@ fn texts(values: &[Option<&str>]) -> ArrayRef {
 fn read(text: &str, to: DataType) -> Option<String> {
     let cast = cast(texts(&[None, Some(text)]), field(to)).ok()?;
     assert!(cast.is_null(0));
-    Some(array_value_to_string(&cast, 1).unwrap())
+    Some(shown(&cast, 1))
 }
 
 #[test]

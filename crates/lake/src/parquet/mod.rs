@@ -4,6 +4,7 @@ mod file;
 mod reader;
 mod sink;
 mod upload;
+mod widen;
 mod writer;
 
 use std::cmp::Ordering;
@@ -13,6 +14,7 @@ use tidelake_watermark::Position;
 
 pub(crate) use reader::read_files;
 pub use upload::UploadRecorder;
+pub use widen::widens;
 pub use writer::{FILE_BYTES, TableWriter, WriterSettings};
 
 /// Cursor values of some rows: of a batch, or of a file.

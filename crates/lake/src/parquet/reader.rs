@@ -18,6 +18,7 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tidelake_model::{DataFile, Error, ErrorKind, Result};
 
 use super::failed;
+use super::widen::widens;
 use crate::lake::TableLake;
 
 /// Bytes of rows that a batch should have, about.
@@ -110,17 +111,22 @@ fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         if column.data_type() == field.data_type() {
             return Ok(Arc::clone(column));
         }
-        // A value that does not fit is an error and never a NULL.
-        let options = CastOptions { safe: false, ..CastOptions::default() };
-        cast_with_options(column, field.data_type(), &options).map_err(|error| {
+        let failed = || {
             let message = format!(
                 "the column {:?} cannot be read as {} from {}",
                 field.name(),
                 field.data_type(),
                 column.data_type()
             );
-            Error::new(ErrorKind::Data, message).with_source(error)
-        })
+            Error::new(ErrorKind::Data, message)
+        };
+        // Other casts would round, or lose what does not fit.
+        if !widens(column.data_type(), field.data_type()) {
+            return Err(failed());
+        }
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(column, field.data_type(), &options)
+            .map_err(|error| failed().with_source(error))
     };
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
