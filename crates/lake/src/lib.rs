@@ -20,6 +20,7 @@ pub mod fuzzing;
 mod lake;
 mod layout;
 mod parquet;
+mod places;
 mod rewrite;
 pub mod storage;
 

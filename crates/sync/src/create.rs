@@ -390,6 +390,8 @@ async fn check_owners(
     lake: &Lake,
     tables: &[Table],
 ) -> Result<()> {
+    let names: Vec<_> = tables.iter().map(|table| &table.name).collect();
+    lake.check_folders(config.target.sub_path.as_deref(), &names).await?;
     let identity = app.state.identity().await?;
     for table in tables {
         let folder = lake.table(config.target.sub_path.as_deref(), &table.name);
