@@ -85,6 +85,7 @@ impl Events for Progress {
             },
             Event::WindowFixed { table, window } => tracing::debug!("{table}: window {window}"),
             Event::RowsRead { table, rows, .. } => self.with_bar(table, |bar| bar.inc(*rows)),
+            Event::RowsTakenBack { table, rows } => self.with_bar(table, |bar| bar.dec(*rows)),
             Event::Noticed { table, notice } => self.tell(table, notice),
             Event::TableFinished { table, status, rows } => {
                 self.finish(table);

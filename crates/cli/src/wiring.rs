@@ -9,7 +9,9 @@ use tidelake_connector::Connector;
 use tidelake_lake::{S3Settings, Storage, local, s3, s3_directory};
 use tidelake_model::{CredentialInfo, Result, Secret, TargetLocation};
 use tidelake_state::StateStore;
-use tidelake_sync::{Application, Credentials, Faults, LeaseTimes, NoFaults, Registry, Storages};
+use tidelake_sync::{
+    Application, Credentials, Faults, LeaseTimes, NoFaults, Patience, Registry, Storages,
+};
 
 use crate::credentials::{Catalogue, CredentialsFile, KnownSystem, Profile};
 use crate::host::Machine;
@@ -67,6 +69,7 @@ pub(crate) async fn application(settings: &GlobalSettings) -> Result<Application
         host: Arc::new(Machine::new()),
         faults: faults()?,
         leases: LeaseTimes::default(),
+        patience: Patience::default(),
     })
 }
 
@@ -174,14 +177,20 @@ async fn embedded_store(_: &Path) -> Result<Arc<dyn StateStore>> {
         .with_hint("name the credential of a state store with --lxdb-auth-id"))
 }
 
+/// Keys of a server's credential that tell a source how to keep its connections.
+#[cfg(feature = "state-postgres")]
+const CONNECTION_KEYS: [&str; 5] =
+    ["application_name", "connect_timeout", "statement_timeout", "stall_timeout", "keepalive"];
+
 /// A server's credential with the keys that the state store knows: what else a
 /// source may be told does not change what is stored.
 #[cfg(feature = "state-postgres")]
 fn server_store(info: &CredentialInfo) -> Result<CredentialInfo> {
     let mut info: Value = info.parse()?;
     if let Some(fields) = info.as_object_mut() {
-        fields.remove("application_name");
-        fields.remove("connect_timeout");
+        for key in CONNECTION_KEYS {
+            fields.remove(key);
+        }
         let trusts = fields.remove("trust_server_certificate") == Some(Value::Bool(true));
         if trusts && !fields.contains_key("sslmode") {
             fields.insert("sslmode".to_owned(), "require".into());

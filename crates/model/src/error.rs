@@ -39,6 +39,17 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// What may be tried again after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Again {
+    /// Nothing: it would fail in the same way, or was waited for already.
+    Never,
+    /// The same call.
+    Same,
+    /// A read, from a new snapshot: the one that it was part of is lost.
+    Afresh,
+}
+
 /// An error: its kind says what the caller can do, its message what was wrong
 /// and where, its hint how to mend it, and its source what caused it.
 pub struct Error(Box<Inner>);
@@ -50,6 +61,7 @@ struct Inner {
     table: Option<TableName>,
     run: Option<RunId>,
     slice: Option<u32>,
+    again: Option<Again>,
     source: Option<Source>,
 }
 
@@ -63,6 +75,7 @@ impl Error {
             table: None,
             run: None,
             slice: None,
+            again: None,
             source: None,
         }))
     }
@@ -92,6 +105,13 @@ impl Error {
     #[must_use]
     pub fn in_slice(mut self, slice: u32) -> Self {
         self.0.slice.get_or_insert(slice);
+        self
+    }
+
+    /// Says what may be tried again, where the kind does not say it.
+    #[must_use]
+    pub fn with_again(mut self, again: Again) -> Self {
+        self.0.again = Some(again);
         self
     }
 
@@ -127,9 +147,19 @@ impl Error {
         self.0.run
     }
 
-    /// Whether the same call may succeed later without any change.
+    /// What may be tried again: the same call after an error of the kind
+    /// `Unavailable`, unless it was said otherwise.
+    pub fn again(&self) -> Again {
+        match (self.0.again, self.0.kind) {
+            (Some(again), _) => again,
+            (None, ErrorKind::Unavailable) => Again::Same,
+            (None, _) => Again::Never,
+        }
+    }
+
+    /// Whether it may succeed later without any change.
     pub fn is_retryable(&self) -> bool {
-        self.0.kind == ErrorKind::Unavailable
+        self.again() != Again::Never
     }
 
     /// The message followed by the messages of all causes.

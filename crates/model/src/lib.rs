@@ -16,7 +16,7 @@ mod text;
 mod watermark;
 
 pub use credential::{CredentialInfo, Secret};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Again, Error, ErrorKind, Result};
 pub use lease::{Head, HeldLease, Holder, TableKey};
 pub use manifest::{
     DataFile, Latest, LiveManifest, MANIFEST_FORMAT, Manifest, ManifestWindow, Owner,

@@ -10,6 +10,7 @@ use tidelake_state::StateStore;
 
 use crate::faults::Faults;
 use crate::registry::Registry;
+use crate::retry::Patience;
 
 /// What a credential says.
 #[derive(Clone)]
@@ -78,4 +79,6 @@ pub struct Application {
     pub faults: Arc<dyn Faults>,
     /// How long leases last.
     pub leases: LeaseTimes,
+    /// What a run does when a connection is lost.
+    pub patience: Patience,
 }

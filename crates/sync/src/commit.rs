@@ -91,7 +91,11 @@ impl TableWork<'_> {
             record.clone()
         };
         let update = TableUpdate { record, release: false };
-        if let Err(error) = self.run.app.state.update_table(&self.state.lease, &update).await {
+        let state = &self.run.app.state;
+        let (lease, table) = (&self.state.lease, Some(&self.report.table));
+        // Recorded twice, it says the same.
+        let recorded = self.run.retry.keep(table, || state.update_table(lease, &update)).await;
+        if let Err(error) = recorded {
             // Not recorded, so not begun: a successor reads the window afresh.
             self.record.lock().await.status = TableRunStatus::Reading;
             if error.kind() != ErrorKind::Unavailable {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::application::Application;
 use crate::columns::Shares;
+use crate::retry::Retry;
 use crate::run::RunRequest;
 
 /// What all tables of a run share.
@@ -26,6 +27,8 @@ pub(crate) struct RunContext {
     /// Readers inside one large table.
     pub(crate) degree: u32,
     pub(crate) shares: Shares,
+    /// What becomes of connections that are lost.
+    pub(crate) retry: Arc<Retry>,
     /// Identity of the state store.
     pub(crate) identity: String,
     /// The user interrupted, or a lease is lost.

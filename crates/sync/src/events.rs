@@ -35,6 +35,13 @@ pub enum Event {
         /// Bytes in memory.
         bytes: u64,
     },
+    /// Rows that were told as read are read again, since a connection was lost.
+    RowsTakenBack {
+        /// The table.
+        table: TableName,
+        /// Rows.
+        rows: u64,
+    },
     /// The user should know.
     Noticed {
         /// The table.

@@ -1,8 +1,8 @@
 //! Steps 3 to 5: one window is read into staged objects.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
-use tidelake_connector::{Slices, SplitRequest};
 use tidelake_lake::UploadRecorder;
 use tidelake_model::{
     Error, ErrorKind, Notice, NoticeCode, NullCursor, Result, RunId, Step, TableRun, UploadRef,
@@ -13,10 +13,9 @@ use tidelake_watermark::{Ceiling, Progress, Window};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::application::Application;
-use crate::columns::table_read;
 use crate::edit::{Replacement, rows_to_take_out};
 use crate::events::Event;
-use crate::run::degree_of;
+use crate::retry::Retry;
 use crate::slices::{Readers, WindowRecorder, Written};
 use crate::table_run::{TableWork, new_record};
 use crate::window::{describe, whole};
@@ -24,6 +23,7 @@ use crate::window::{describe, whole};
 /// Keeps the record of a table run in the state store.
 struct Recorder {
     app: Application,
+    retry: Arc<Retry>,
     lease: Lease,
     record: Arc<Mutex<TableRun>>,
 }
@@ -31,7 +31,7 @@ struct Recorder {
 impl Recorder {
     async fn write(&self, record: TableRun) -> Result<()> {
         let update = TableUpdate { record, release: false };
-        self.app.state.update_table(&self.lease, &update).await
+        self.retry.keep(Some(&table), || self.app.state.update_table(&self.lease, &update)).await
     }
 }
 
@@ -83,10 +83,8 @@ impl TableWork<'_> {
             return self.nothing(run_id, Some(window), progress, false, release).await;
         }
         let readers = self.readers(run_id);
-        let slices = self.unless_stopped(self.split(&window)).await?;
-        self.fault(Step::Split).await?;
-        let written = Arc::clone(&readers).read(slices.slices).await?;
-        drop(slices.hold);
+        let written = self.read_window(&window, &readers).await?;
+        self.note_losses();
 
         let progress = self.after(&window, &written)?;
         for (name, count) in &written.counters {
@@ -125,17 +123,6 @@ impl TableWork<'_> {
         self.commit(pending, release).await
     }
 
-    /// Takes the snapshot and cuts the read.
-    async fn split(&self, window: &WindowRecord) -> Result<Slices> {
-        let request = SplitRequest {
-            read: table_read(&self.run.sync, &self.selected, window, self.run.shares),
-            degree: degree_of(&self.run.sync, &self.selected, window, self.run.degree),
-            method: self.selected.read.method,
-            key: self.selected.read.key.clone(),
-        };
-        self.run.source.split(&request).await
-    }
-
     pub(crate) fn readers(&self, run_id: RunId) -> Arc<Readers> {
         let run = self.run;
         let recorder = Arc::new(self.recorder());
@@ -156,6 +143,8 @@ impl TableWork<'_> {
             recorded: OnceCell::new(),
             events: Arc::clone(&run.request.events),
             faults: Arc::clone(&run.app.faults),
+            retry: Arc::clone(&run.retry),
+            next_number: AtomicU32::new(0),
             stop: run.stop.child_token(),
         })
     }
@@ -257,6 +246,7 @@ impl TableWork<'_> {
     fn recorder(&self) -> Recorder {
         Recorder {
             app: self.run.app.clone(),
+            retry: Arc::clone(&self.run.retry),
             lease: self.state.lease.clone(),
             record: Arc::clone(&self.record),
         }

@@ -34,7 +34,9 @@ impl TableWork<'_> {
             takes_over: self.run.request.on_mismatch != OnMismatch::Refuse,
             rows: &rows,
         };
-        let loaded = publisher.load(&load).await?;
+        // The ledger knows a run that was loaded already.
+        let table = Some(&self.report.table);
+        let loaded = self.run.retry.keep(table, || publisher.load(&load)).await?;
         let exported: u64 = manifest.files.iter().map(|file| file.rows).sum();
         if loaded != exported {
             return Err(Error::new(

@@ -23,6 +23,7 @@ use crate::context::RunContext;
 use crate::events::{Event, Events};
 use crate::metadata;
 use crate::publish::check_places;
+use crate::retry::{PatientSource, Retry};
 use crate::table_run::{Task, run_table};
 use crate::tables::{SelectedTable, table_key, tables_of};
 
@@ -176,7 +177,8 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let lake = Lake::new(app.storages.open(&sync.target.location).await?);
     let mut selected = vec![];
     let mut reports = vec![];
-    for table in tables_of(&sync, source.as_ref()).await? {
+    let patient = PatientSource::new(Arc::clone(&source), &retry_of(app, &request.cancel));
+    for table in tables_of(&sync, patient.as_ref()).await? {
         match table {
             Ok(table) => selected.push(table),
             Err(error) => reports.push(unstarted(&error)),
@@ -186,8 +188,6 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
         keep_tables_of(app, earlier, &mut selected).await?;
     }
     check_places(&sync, selected.iter().map(|selected| &selected.table.name))?;
-    let names: Vec<_> = selected.iter().map(|selected| &selected.table.name).collect();
-    lake.check_folders(sync.target.sub_path.as_deref(), &names).await?;
     // Largest first, so that the last big table is not begun when all is done.
     selected.sort_by_key(|table| std::cmp::Reverse(table.table.estimated_bytes));
 
@@ -236,17 +236,21 @@ pub(crate) async fn context(
 ) -> Result<RunContext> {
     let Systems { sync, source, publisher, lake } = systems;
     let (degree, readers) = readers(&sync, request.cores);
+    let stop = request.cancel.child_token();
+    let run_id = begun.run.run_id;
+    let retry = Retry::new(app.patience, run_id, stop.clone());
     Ok(RunContext {
         app: app.clone(),
-        run_id: begun.run.run_id,
-        source,
+        run_id,
+        source: PatientSource::new(source, &retry),
         publisher,
         lake,
         pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
         degree,
         shares: Shares::of(sync.memory_limit, readers),
-        identity: app.state.identity().await?,
-        stop: request.cancel.child_token(),
+        identity: retry.keep(None, || app.state.identity()).await?,
+        retry,
+        stop,
         held: std::sync::Mutex::new(begun.tables.iter().map(|table| table.lease.clone()).collect()),
         request,
         sync,
@@ -347,7 +351,12 @@ pub(crate) async fn connect_source(
         None => credential.info,
     };
     let connector = app.connectors.connector(&credential.kind)?;
-    connector.source(&info).await
+    retry_of(app, &CancellationToken::new()).connect(|| connector.source(&info)).await
+}
+
+/// For what is done before a run has begun.
+fn retry_of(app: &Application, stop: &CancellationToken) -> Arc<Retry> {
+    Retry::new(app.patience, RunId::from_number(0), stop.clone())
 }
 
 /// The publish target of a sync.
@@ -362,7 +371,8 @@ pub(crate) async fn connect_publisher(
         None => credential.info,
     };
     let connector = app.connectors.connector(&credential.kind)?;
-    let publisher = connector.publisher(&info).await?.ok_or_else(|| {
+    let retry = retry_of(app, &CancellationToken::new());
+    let publisher = retry.connect(|| connector.publisher(&info)).await?.ok_or_else(|| {
         Error::new(
             ErrorKind::Configuration,
             format!("{:?} is no system that files can be published to", credential.kind),

@@ -1,7 +1,8 @@
 //! Reading the slices of a table run into data objects.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
@@ -10,8 +11,8 @@ use tidelake_lake::{
     FILE_BYTES, FileExtent, TableLake, TableWriter, UploadRecorder, WriterSettings,
 };
 use tidelake_model::{
-    Compression, CursorRead, DataFile, Error, ErrorKind, Result, RunId, Slice, StagedObject, Step,
-    TableName, UploadRef,
+    Again, Compression, CursorRead, DataFile, Error, ErrorKind, Result, RunId, Slice, StagedObject,
+    Step, TableName, UploadRef,
 };
 use tidelake_watermark::Outcome;
 use tokio::sync::{OnceCell, Semaphore};
@@ -22,6 +23,7 @@ use crate::columns::Shares;
 use crate::events::{Event, Events};
 use crate::exact::in_schema;
 use crate::faults::Faults;
+use crate::retry::Retry;
 use crate::window::no_cursor_value;
 
 /// Called once, before the first object of a table run is begun.
@@ -49,9 +51,39 @@ pub(crate) struct Readers {
     pub(crate) recorded: OnceCell<()>,
     pub(crate) events: Arc<dyn Events>,
     pub(crate) faults: Arc<dyn Faults>,
-    /// Ends the reading: the user interrupted, the lease is lost, or another
-    /// slice failed.
+    pub(crate) retry: Arc<Retry>,
+    /// The next number of a slice: what is read again writes to objects of
+    /// another name.
+    pub(crate) next_number: AtomicU32,
+    /// Ends the reading: the user interrupted, or the lease is lost.
     pub(crate) stop: CancellationToken,
+}
+
+/// The reading of some slices of one snapshot.
+pub(crate) struct Attempt {
+    /// Ends the reading of all when one failed.
+    stop: CancellationToken,
+    rows: AtomicU64,
+    seen: Mutex<CursorExtent>,
+}
+
+impl Attempt {
+    /// Whether a row arrived, also one that was given up.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.rows.load(Ordering::Relaxed) > 0
+    }
+
+    /// The cursor values of all rows that arrived.
+    pub(crate) fn seen(&self) -> CursorExtent {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn arrived(&self, rows: u64, extent: &CursorExtent) -> Result<()> {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen = std::mem::take(&mut *seen).join(extent.clone())?;
+        Ok(())
+    }
 }
 
 /// What one slice, or all of them together, wrote.
@@ -64,7 +96,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    fn join(mut self, other: Self) -> Result<Self> {
+    pub(crate) fn join(mut self, other: Self) -> Result<Self> {
         self.files.extend(other.files);
         self.rows = self.rows.saturating_add(other.rows);
         self.extent = self.extent.join(other.extent)?;
@@ -92,16 +124,29 @@ pub(crate) async fn abort(lake: &TableLake, uploads: impl Iterator<Item = &Uploa
 }
 
 impl Readers {
-    /// Reads all slices, as many at once as the pool allows. After a failure the
-    /// others are stopped, their uploads aborted, and the first error is given.
-    pub(crate) async fn read(self: Arc<Self>, slices: Vec<Slice>) -> Result<Written> {
+    /// A first or further attempt.
+    pub(crate) fn attempt(&self) -> Arc<Attempt> {
+        let (rows, seen) = (AtomicU64::new(0), Mutex::default());
+        Arc::new(Attempt { stop: self.stop.child_token(), rows, seen })
+    }
+
+    /// Reads all slices of a snapshot, as many at once as the pool allows. After a
+    /// failure the others are stopped, their uploads aborted, and the first error
+    /// is given.
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+        slices: Vec<Slice>,
+    ) -> Result<Written> {
         let mut tasks = JoinSet::new();
-        for slice in slices {
-            let readers = Arc::clone(&self);
+        let count = u32::try_from(slices.len()).unwrap_or(u32::MAX);
+        let first = self.next_number.fetch_add(count, Ordering::Relaxed);
+        for (slice, number) in slices.into_iter().zip(first..) {
+            let (readers, attempt) = (Arc::clone(self), Arc::clone(attempt));
             tasks.spawn(async move {
-                let number = slice.number;
-                let result = readers.read_slice(&slice).await;
-                result.map(|written| (number, written)).map_err(|error| error.in_slice(number))
+                let result = readers.read_slice(&attempt, &slice, number).await;
+                let result = result.map_err(|error| error.in_slice(slice.number));
+                result.map(|written| (number, written))
             });
         }
         let mut parts = BTreeMap::new();
@@ -116,7 +161,7 @@ impl Readers {
                     parts.insert(number, written);
                 }
                 Err(error) => {
-                    self.stop.cancel();
+                    attempt.stop.cancel();
                     first_error.get_or_insert(error);
                 }
             }
@@ -124,18 +169,53 @@ impl Readers {
         match first_error {
             None => parts.into_values().try_fold(Written::default(), Written::join),
             Some(error) => {
-                let files = parts.values().flat_map(|written| &written.files);
-                abort(&self.lake, files.map(|(_, staged)| &staged.upload)).await;
+                for written in parts.values() {
+                    self.give_up(written).await;
+                }
                 Err(error)
             }
         }
     }
 
-    async fn read_slice(&self, slice: &Slice) -> Result<Written> {
-        let stopped = || Error::new(ErrorKind::Interrupted, "the reading was stopped");
+    /// What was written is not kept.
+    pub(crate) async fn give_up(&self, written: &Written) {
+        abort(&self.lake, written.files.iter().map(|(_, staged)| &staged.upload)).await;
+        self.taken_back(written.rows);
+    }
+
+    fn taken_back(&self, rows: u64) {
+        if rows > 0 {
+            self.events.event(&Event::RowsTakenBack { table: self.table.clone(), rows });
+        }
+    }
+
+    /// Reads one slice, alone again where its connection is lost and the snapshot
+    /// is not: no row of it was kept then, and the others need not know.
+    async fn read_slice(&self, attempt: &Attempt, slice: &Slice, number: u32) -> Result<Written> {
+        let mut series = self.retry.series(Some(&self.table));
+        let mut number = number;
+        loop {
+            let before = attempt.rows.load(Ordering::Relaxed);
+            let error = match self.try_slice(attempt, slice, number).await {
+                Err(error) if error.again() == Again::Same => error,
+                other => return other,
+            };
+            if attempt.rows.load(Ordering::Relaxed) > before {
+                series.arrived();
+            }
+            tokio::select! {
+                biased;
+                () = attempt.stop.cancelled() => return Err(stopped()),
+                waited = series.wait(error) => waited?,
+            }
+            number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn try_slice(&self, attempt: &Attempt, slice: &Slice, number: u32) -> Result<Written> {
         let _permit = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return Err(stopped()),
+            () = attempt.stop.cancelled() => return Err(stopped()),
             permit = self.pool.acquire() => permit.map_err(|_| stopped())?,
         };
         let mut reading = self.source.read(slice).await?;
@@ -144,7 +224,7 @@ impl Readers {
         let result = loop {
             let next = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => break Err(stopped()),
+                () = attempt.stop.cancelled() => break Err(stopped()),
                 next = reading.batches.next() => next,
             };
             let batch = match next {
@@ -153,17 +233,20 @@ impl Readers {
                 Some(Ok(batch)) if batch.num_rows() == 0 => continue,
                 Some(Ok(batch)) => match in_schema(batch, &self.schema) {
                     Ok(batch) => batch,
-                    Err(error) => break Err(error),
+                    Err(error) => break Err(error.with_again(Again::Never)),
                 },
             };
-            if let Err(error) = self.take(slice, &batch, &mut writer, &mut written).await {
-                break Err(error);
+            let taken = self.take(attempt, number, &batch, &mut writer, &mut written).await;
+            // What the lake or the state store refuses is not mended by reading again.
+            if let Err(error) = taken {
+                break Err(error.with_again(Again::Never));
             }
         };
         written.counters = reading.counters.snapshot();
         match (result, writer) {
             (Ok(()), Some(writer)) => {
-                written.files = writer.finish().await?;
+                let finished = writer.finish().await;
+                written.files = finished.map_err(|error| error.with_again(Again::Never))?;
                 let in_files: u64 = written.files.iter().map(|(file, _)| file.rows).sum();
                 if in_files != written.rows {
                     return Err(Error::new(
@@ -178,6 +261,7 @@ impl Readers {
                 if let Some(writer) = writer {
                     writer.abort().await;
                 }
+                self.taken_back(written.rows);
                 Err(error)
             }
         }
@@ -186,7 +270,8 @@ impl Readers {
     /// Encodes one batch.
     async fn take(
         &self,
-        slice: &Slice,
+        attempt: &Attempt,
+        number: u32,
         batch: &arrow::array::RecordBatch,
         writer: &mut Option<TableWriter>,
         written: &mut Written,
@@ -197,13 +282,15 @@ impl Readers {
             Some(cursor) => cursor_extent(batch, cursor)?,
             None => CursorExtent::default(),
         };
+        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        attempt.arrived(rows, &extent)?;
         if self.nulls_fail && extent.nulls > 0 {
             return Err(no_cursor_value());
         }
         let open = match writer {
             Some(open) => open,
             None => {
-                let open = writer.insert(self.lake.writer(self.settings(slice.number))?);
+                let open = writer.insert(self.lake.writer(self.settings(number))?);
                 self.faults.after(Step::Begin, Some(&self.table)).await?;
                 open
             }
@@ -214,7 +301,6 @@ impl Readers {
             nulls: extent.nulls,
         };
         open.write(batch, file_extent).await?;
-        let rows = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
         let bytes = u64::try_from(batch.get_array_memory_size()).unwrap_or(u64::MAX);
         written.rows = written.rows.saturating_add(rows);
         written.extent = std::mem::take(&mut written.extent).join(extent)?;
@@ -235,4 +321,8 @@ impl Readers {
             recorder: Some(Arc::clone(&self.uploads)),
         }
     }
+}
+
+fn stopped() -> Error {
+    Error::new(ErrorKind::Interrupted, "the reading was stopped")
 }

@@ -66,6 +66,7 @@ pub(crate) async fn run_table(
         let error = run.reason_of(error);
         work.end_with(error.in_table(&table).in_run(run.run_id)).await;
     }
+    work.note_losses();
     let TableReport { status, rows, .. } = &work.report;
     run.request.events.event(&Event::TableFinished {
         table,
@@ -253,6 +254,13 @@ impl<'a> TableWork<'a> {
             .events
             .event(&Event::Noticed { table: self.report.table.clone(), notice: notice.clone() });
         self.report.notices.push(notice);
+    }
+
+    /// Tells of connections that were lost so far.
+    pub(crate) fn note_losses(&mut self) {
+        let lost = self.run.retry.notice(Some(&self.report.table));
+        self.report.notices.retain(|notice| notice.code != NoticeCode::Retried);
+        self.note_all(lost.into_iter().collect());
     }
 
     pub(crate) fn note_all(&mut self, notices: Vec<Notice>) {

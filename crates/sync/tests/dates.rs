@@ -21,7 +21,8 @@ use tidelake_model::{
 use tidelake_state::memory::MemoryStore;
 use tidelake_sync::{
     Application, Credential, Credentials, Host, IncrementalRequest, LeaseTimes, NoFaults,
-    OnMismatch, Quiet, Registry, RunMode, RunReport, RunRequest, Storages, SyncDraft, create, run,
+    OnMismatch, Patience, Quiet, Registry, RunMode, RunReport, RunRequest, Storages, SyncDraft,
+    create, run,
 };
 use tidelake_watermark::{Kind, Value};
 use tokio_util::sync::CancellationToken;
@@ -110,6 +111,7 @@ impl Shop {
             host: place,
             faults: Arc::new(NoFaults),
             leases: LeaseTimes::default(),
+            patience: Patience::default(),
         };
         let draft = SyncDraft {
             config: config(zone, safety_lag),

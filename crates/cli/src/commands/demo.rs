@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tidelake_model::{Error, ErrorKind, Result};
-use tidelake_sync::{Host, LeaseTimes, OnMismatch, RunMode, RunReport};
+use tidelake_sync::{Host, LeaseTimes, OnMismatch, Patience, RunMode, RunReport};
 
 use super::{Session, config_create, sync, watermarks};
 use crate::args::{Cli, Command, ConfigCommand, DemoArgs, SelectArgs, WatermarksCommand};
@@ -168,6 +168,7 @@ fn sync_settings() -> SyncSettings {
         on_mismatch: OnMismatch::Refuse,
         reset_watermarks: false,
         leases: LeaseTimes::default(),
+        patience: Patience::default(),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
 use tidelake_connector::memory::MemorySource;
 use tidelake_connector::{
     Capabilities, ClockReading, ClockRequest, Connector, DiagnosedTable, FindRequest, Finding,
@@ -14,7 +16,7 @@ use tidelake_model::{
     CredentialInfo, Holder, Result, RunId, Slice, Step, Table, TableName, TargetLocation,
 };
 use tidelake_sync::{
-    Application, Credential, Credentials, Faults, Host, LeaseTimes, Registry, Storages,
+    Application, Credential, Credentials, Faults, Host, LeaseTimes, Patience, Registry, Storages,
 };
 
 use crate::flaky::{Control, FlakyPublisher, FlakyStorage, FlakyStore};
@@ -36,6 +38,12 @@ pub(crate) fn application(world: &Arc<World>, control: &Arc<Control>) -> Applica
         host: Arc::new(WorldHost(Arc::clone(world))),
         faults: Arc::new(WorldFaults(Arc::clone(control))),
         leases: LeaseTimes::default(),
+        patience: Patience {
+            first_wait: Duration::from_millis(1),
+            longest_wait: Duration::from_millis(4),
+            tries_in_a_row: 6,
+            ..Patience::default()
+        },
     }
 }
 
@@ -134,22 +142,35 @@ impl Source for LiveSource {
 
     async fn clock(&self, request: &ClockRequest) -> Result<ClockReading> {
         self.control.point().await?;
+        self.control.connection()?;
         self.inner.clock(request).await
     }
 
     async fn highest(&self, request: &HighestRequest) -> Result<Highest> {
         self.control.point().await?;
+        self.control.connection()?;
         self.inner.highest(request).await
     }
 
     async fn split(&self, request: &SplitRequest) -> Result<Slices> {
         self.control.point().await?;
+        self.control.connection()?;
         self.inner.split(request).await
     }
 
+    /// A row or two to a batch, so that a read can be cut in the middle.
     async fn read(&self, slice: &Slice) -> Result<Reading> {
         self.control.point().await?;
-        self.inner.read(slice).await
+        self.control.connection()?;
+        let mut slice = slice.clone();
+        slice.read.batch_bytes = 32;
+        let reading = self.inner.read(&slice).await?;
+        let control = Arc::clone(&self.control);
+        let batches = reading.batches.map(move |batch| {
+            control.connection()?;
+            batch
+        });
+        Ok(Reading { batches: batches.boxed(), ..reading })
     }
 
     async fn find(&self, request: &FindRequest) -> Result<Reading> {

@@ -11,9 +11,9 @@ use tidelake_connector::memory::MemoryPublisher;
 use tidelake_connector::{LedgerEntry, Load, Publisher, TargetTable};
 use tidelake_lake::{FoundUpload, MemoryStorage, PartPlace, Storage, Version};
 use tidelake_model::{
-    Actor, Change, Error, ErrorKind, Head, HeldLease, HistoryRow, PublishMethod, Result, RunId,
-    RunRecord, RunStatus, StagedObject, Strategy, SyncConfig, TableKey, TableRun, UploadPart,
-    UploadRef, WatermarkFilter, WatermarkRecord,
+    Actor, Again, Change, Error, ErrorKind, Head, HeldLease, HistoryRow, PublishMethod, Result,
+    RunId, RunRecord, RunStatus, StagedObject, Strategy, SyncConfig, TableKey, TableRun,
+    UploadPart, UploadRef, WatermarkFilter, WatermarkRecord,
 };
 use tidelake_state::{
     Advance, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter, PruneFilter, RunFilter,
@@ -30,6 +30,8 @@ pub(crate) struct Control {
     trouble: u32,
     /// Troubles that are left: a runner that always fails proves nothing.
     left: AtomicU32,
+    /// One word with the source in so many loses the connection; 0 is never.
+    pub(crate) losses: u32,
     pub(crate) crashed: AtomicBool,
     pub(crate) paused: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl Control {
             world: Arc::clone(world),
             trouble,
             left: AtomicU32::new(1 + world.below(2)),
+            losses: if trouble == 0 { 0 } else { [0, 4, 12, 30][world.pick(4)] },
             crashed: AtomicBool::new(false),
             paused: AtomicBool::new(false),
         })
@@ -89,6 +92,17 @@ impl Control {
             }
             _ => Err(Error::new(ErrorKind::Unavailable, "simulated trouble")),
         }
+    }
+
+    /// Whether the connection to the source holds. A loss may take the snapshot
+    /// along.
+    pub(crate) fn connection(&self) -> Result<()> {
+        if self.losses == 0 || !self.world.chance(self.losses) {
+            return Ok(());
+        }
+        let again = if self.world.chance(2) { Again::Same } else { Again::Afresh };
+        self.world.tell(|| format!("the connection is lost, {again:?}"));
+        Err(Error::new(ErrorKind::Unavailable, "simulated loss").with_again(again))
     }
 
     /// Does something with a moment before it and one after it: an error in the

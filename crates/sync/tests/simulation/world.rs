@@ -137,6 +137,10 @@ impl World {
         self.random.lock().unwrap().random_range(0..n)
     }
 
+    pub(crate) fn pick(&self, n: u32) -> usize {
+        usize::try_from(self.below(n)).unwrap()
+    }
+
     pub(crate) fn advance_state_clock(&self, seconds: i64) {
         self.state_clock.fetch_add(seconds, Ordering::Relaxed);
     }
