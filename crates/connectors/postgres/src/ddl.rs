@@ -132,12 +132,14 @@ pub(crate) fn create(target: &TargetTable, columns: &[Mapped], key: &[String]) -
 }
 
 /// How an existing table is brought to hold the columns: the statement, if one
-/// is needed, and the columns as they are loaded.
+/// is needed, and the columns as they are loaded. A table of ours that was just
+/// emptied may have any type changed.
 pub(crate) fn evolve(
     target: &TargetTable,
     wanted: Vec<Mapped>,
     fields: &[DataType],
     existing: &[CatalogueColumn],
+    emptied: bool,
 ) -> Result<(Option<String>, Vec<Mapped>)> {
     let mut changes = vec![];
     let mut loaded = vec![];
@@ -149,7 +151,14 @@ pub(crate) fn evolve(
             loaded.push(column);
             continue;
         };
-        let (column, change) = fitted(column, data_type, found)?;
+        let (column, change) = match fitted(&column, data_type, found) {
+            Some(fitted) => fitted,
+            None if emptied => {
+                let change = format!("{} USING NULL", column.declaration);
+                (column, Some(change))
+            }
+            None => return Err(misfit(&column, found)),
+        };
         changes.extend(change.map(|to| format!("ALTER COLUMN {name} TYPE {to}")));
         loaded.push(column);
     }
@@ -161,10 +170,10 @@ pub(crate) fn evolve(
 /// A column as it goes into one that exists, and the type to which that has to
 /// be widened first.
 fn fitted(
-    column: Mapped,
+    column: &Mapped,
     data_type: &DataType,
     found: &CatalogueColumn,
-) -> Result<(Mapped, Option<String>)> {
+) -> Option<(Mapped, Option<String>)> {
     let existing = existing_target(&found.column.source_type);
     let kept = |target| Mapped { target, ..column.clone() };
     let widened = || (column.clone(), Some(column.declaration.clone()));
@@ -176,13 +185,13 @@ fn fitted(
     };
     // A length or precision in the type would cut off or round.
     let limited = found.column.source_type.contains('(');
-    let fitted = match (column.target, existing) {
+    match (column.target, existing) {
         (_, Some(Target::Text)) => Some((kept(Target::Text), None)),
         (Target::Numeric, Some(Target::Numeric)) => {
-            Some((kept(Target::Numeric), wider_numeric(data_type, found)))
+            Some((kept(Target::Numeric), wider_numeric(data_type, &found.column.source_type)))
         }
         (wanted, Some(Target::Numeric)) if rank(wanted).is_some() => {
-            Some((kept(Target::Numeric), wider_numeric(data_type, found)))
+            Some((kept(Target::Numeric), wider_numeric(data_type, &found.column.source_type)))
         }
         (Target::Numeric, Some(existing)) if rank(existing).is_some() => Some(widened()),
         (wanted, Some(existing)) => match (rank(wanted), rank(existing)) {
@@ -204,15 +213,16 @@ fn fitted(
             },
         },
         (_, None) => None,
-    };
-    fitted.ok_or_else(|| {
-        let message = format!(
-            "column {:?} of the target is of type {} and cannot hold {}",
-            column.name, found.column.source_type, column.declaration
-        );
-        Error::new(ErrorKind::Data, message)
-            .with_hint("alter the column's type, or publish to another table")
-    })
+    }
+}
+
+fn misfit(column: &Mapped, found: &CatalogueColumn) -> Error {
+    let message = format!(
+        "column {:?} of the target is of type {} and cannot hold {}",
+        column.name, found.column.source_type, column.declaration
+    );
+    Error::new(ErrorKind::Data, message)
+        .with_hint("alter the column's type, or publish to another table")
 }
 
 /// What a column of the catalogue's type takes in binary form.
@@ -247,14 +257,10 @@ fn existing_target(source_type: &str) -> Option<Target> {
 }
 
 /// The numeric to which a column has to be widened so that nothing is rounded.
-fn wider_numeric(data_type: &DataType, found: &CatalogueColumn) -> Option<String> {
+fn wider_numeric(data_type: &DataType, existing: &str) -> Option<String> {
     use DataType as T;
-    let (T::Decimal128(has, has_scale) | T::Decimal256(has, has_scale)) = found.carried.data_type
-    else {
-        // Without a precision it holds everything.
-        return None;
-    };
-    let (has, has_scale) = digits(has, has_scale);
+    // Without a precision it holds everything.
+    let (has, has_scale) = declared_digits(existing)?;
     let (needs, scale) = match data_type {
         T::Decimal128(precision, scale) | T::Decimal256(precision, scale) => {
             digits(*precision, *scale)
@@ -271,9 +277,35 @@ fn wider_numeric(data_type: &DataType, found: &CatalogueColumn) -> Option<String
     (!enough).then(|| format!("numeric({},{wide_scale})", whole + wide_scale))
 }
 
+/// Precision and scale in `numeric(p,s)`.
+fn declared_digits(declared: &str) -> Option<(i32, i32)> {
+    let inner = declared.strip_prefix("numeric(")?.strip_suffix(')')?;
+    let (precision, scale) = inner.split_once(',')?;
+    Some((precision.parse().ok()?, scale.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numerics_are_widened_until_nothing_is_rounded() {
+        use DataType as T;
+        for (existing, data_type, wanted) in [
+            ("numeric", T::Decimal128(38, 10), None),
+            ("numeric(10,2)", T::Decimal128(10, 2), None),
+            ("numeric(10,2)", T::Decimal128(9, 1), None),
+            ("numeric(10,2)", T::Decimal128(12, 4), Some("numeric(12,4)")),
+            ("numeric(10,2)", T::Decimal128(10, 4), Some("numeric(12,4)")),
+            ("numeric(100,2)", T::Decimal128(10, 4), Some("numeric(102,4)")),
+            ("numeric(5,-2)", T::Decimal128(7, 0), Some("numeric(7,0)")),
+            ("numeric(10,2)", T::Int64, Some("numeric(21,2)")),
+            ("numeric(20,0)", T::UInt64, None),
+            ("numeric(10,0)", T::Decimal128(7, -3), None),
+        ] {
+            assert_eq!(wider_numeric(&data_type, existing).as_deref(), wanted, "{existing}");
+        }
+    }
 
     #[test]
     fn types_of_the_catalogue_are_told_apart() {

@@ -4,6 +4,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array,
     Decimal256Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int16Array, Int32Array,
     Int64Array, RecordBatch, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    new_null_array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, TimeUnit, TimestampNanosecondType, i256};
@@ -66,7 +67,13 @@ impl<'a> Rows<'a> {
                 let message = format!("column {:?} is missing in the rows", column.name);
                 Error::new(ErrorKind::Data, message)
             })?;
-            Ok((column, array.clone(), cells(array, column)?))
+            // Of this type no value says that it is NULL.
+            let array = match array.data_type() {
+                DataType::Null => new_null_array(&DataType::Utf8, array.len()),
+                _ => array.clone(),
+            };
+            let cells = cells(&array, column)?;
+            Ok((column, array, cells))
         });
         Ok(Self { columns: columns.collect::<Result<_>>()?, count: batch.num_rows() })
     }

@@ -195,26 +195,30 @@ async fn prepare_table(
     if !matches!(found.kind, 'r' | 'p') {
         return Err(Error::new(ErrorKind::Configuration, "the target is not a table"));
     }
+    let ours = load.replaces && empty(session, target, found.oid).await? == Loaded::Ours;
     let existing = columns(session, &[found.oid]).await?.remove(&found.oid).unwrap_or_default();
     let fields = load.manifest.schema.fields().iter();
     let types: Vec<_> = fields.map(|field| field.data_type().clone()).collect();
-    let (change, mapping) = evolve(target, mapping, &types, &existing)?;
+    let (change, mapping) = evolve(target, mapping, &types, &existing, ours)?;
     if let Some(statement) = change {
         session.run(&statement, "the target cannot be altered").await?;
     }
-    if load.replaces {
-        check_ours(session, target).await?;
-        let statement = "SELECT has_table_privilege($1, 'TRUNCATE')";
-        let row = session.client.query_typed_one(statement, &[(&found.oid, Type::OID)]).await;
-        let row = row.map_err(|error| failure(error, DOING))?;
-        let table = quoted_table(target);
-        let statement = match get::<bool>(&row, 0)? {
-            true => format!("TRUNCATE TABLE {table}"),
-            false => format!("DELETE FROM {table}"),
-        };
-        session.run(&statement, "the target cannot be emptied").await?;
-    }
     Ok(mapping)
+}
+
+/// Takes all rows out of the table, and tells whose they were.
+async fn empty(session: &Session, target: &TargetTable, oid: u32) -> Result<Loaded> {
+    let loaded = check_ours(session, target).await?;
+    let statement = "SELECT has_table_privilege($1, 'TRUNCATE')";
+    let row = session.client.query_typed_one(statement, &[(&oid, Type::OID)]).await;
+    let row = row.map_err(|error| failure(error, DOING))?;
+    let table = quoted_table(target);
+    let statement = match get::<bool>(&row, 0)? {
+        true => format!("TRUNCATE TABLE {table}"),
+        false => format!("DELETE FROM {table}"),
+    };
+    session.run(&statement, "the target cannot be emptied").await?;
+    Ok(loaded)
 }
 
 /// Two syncs may not load into one table. Where the user decided that a table
@@ -250,11 +254,20 @@ async fn check_owner(session: &Session, load: &Load<'_>) -> Result<()> {
     ))
 }
 
+/// What the ledger says of a table that is to be emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loaded {
+    /// Its rows came from here.
+    Ours,
+    /// Nothing, but there are no rows either.
+    Nothing,
+}
+
 /// A table is emptied only where the ledger says that its rows came from here.
-async fn check_ours(session: &Session, target: &TargetTable) -> Result<()> {
+async fn check_ours(session: &Session, target: &TargetTable) -> Result<Loaded> {
     let statement = format!(
-        "SELECT EXISTS (SELECT FROM {} WHERE schema_name = $1 AND table_name = $2)
-             OR NOT EXISTS (SELECT FROM {})",
+        "SELECT EXISTS (SELECT FROM {} WHERE schema_name = $1 AND table_name = $2),
+                EXISTS (SELECT FROM {})",
         ledger_table(&target.schema),
         quoted_table(target)
     );
@@ -262,11 +275,18 @@ async fn check_ours(session: &Session, target: &TargetTable) -> Result<()> {
         [(&target.schema, Type::TEXT), (&target.table, Type::TEXT)];
     let row = session.client.query_typed_one(&statement, &parameters).await;
     let row = row.map_err(|error| failure(error, "the ledger cannot be read"))?;
-    if get::<bool>(&row, 0)? {
-        return Ok(());
+    match (get(&row, 0)?, get(&row, 1)?) {
+        (true, _) => Ok(Loaded::Ours),
+        (false, false) => Ok(Loaded::Nothing),
+        (false, true) => Err(Error::new(
+            ErrorKind::Mismatch,
+            "the target holds rows that tidelake did not load",
+        )
+        .with_hint(
+            "choose another --publish-schema-pattern or --publish-table-pattern, or empty the \
+             table if its rows are not needed",
+        )),
     }
-    Err(Error::new(ErrorKind::Mismatch, "the target holds rows that tidelake did not load")
-        .with_hint("choose another --publish-schema-pattern or --publish-table-pattern, or empty the table if its rows are not needed"))
 }
 
 /// Sends the rows and returns how many the server took.

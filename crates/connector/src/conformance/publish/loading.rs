@@ -34,8 +34,6 @@ pub(super) fn cases() -> Vec<PublisherCase> {
             Box::pin(many_batches(fixture))
         }),
         case("odd_names_work", append, |fixture| Box::pin(odd_names(fixture))),
-        case("takes_a_column_that_comes_later", append, |fixture| Box::pin(new_column(fixture))),
-        case("takes_rows_that_lack_a_column", append, |fixture| Box::pin(lost_column(fixture))),
         case("declares_a_primary_key", append, |fixture| Box::pin(primary_key(fixture))),
         case("upserts_by_the_key", Need::Internal(Strategy::Upsert), |fixture| {
             Box::pin(upserts(fixture))
@@ -43,14 +41,14 @@ pub(super) fn cases() -> Vec<PublisherCase> {
     ]
 }
 
-fn schema() -> SchemaRef {
+pub(super) fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int64, false),
         Field::new("note", DataType::Utf8, true),
     ]))
 }
 
-fn rows(rows: &[(i64, Option<&str>)]) -> Outcome<RecordBatch> {
+pub(super) fn rows(rows: &[(i64, Option<&str>)]) -> Outcome<RecordBatch> {
     let ids: Int64Array = rows.iter().map(|(id, _)| Some(*id)).collect();
     let notes: StringArray = rows.iter().map(|(_, note)| *note).collect();
     Ok(RecordBatch::try_new(schema(), vec![Arc::new(ids), Arc::new(notes)])?)
@@ -202,35 +200,6 @@ async fn odd_names(fixture: &dyn PublisherFixture) -> Outcome {
     let run = Run { key, primary_key: true, ..Run::new(1, batch.clone()) };
     target.loads(&run, 1).await?;
     target.holds(&schema, &[batch]).await
-}
-
-fn with_more() -> Outcome<(SchemaRef, RecordBatch)> {
-    let fields = schema().fields().iter().cloned().collect::<Vec<_>>();
-    let more = Arc::new(Field::new("more", DataType::Utf8, true));
-    let wider: SchemaRef = Arc::new(Schema::new([fields, vec![more]].concat()));
-    let narrow = rows(&[(5, Some("b"))])?;
-    let more = Arc::new(StringArray::from(vec!["more"]));
-    let columns = narrow.columns().iter().cloned().chain([more as _]).collect();
-    let batch = RecordBatch::try_new(wider.clone(), columns)?;
-    Ok((wider, batch))
-}
-
-async fn new_column(fixture: &dyn PublisherFixture) -> Outcome {
-    let target = Target::new(fixture, "new_column");
-    let first = rows(&[(1, Some("a"))])?;
-    let (wider, second) = with_more()?;
-    target.loads(&Run::new(1, first.clone()), 1).await?;
-    target.loads(&Run::new(2, second.clone()), 1).await?;
-    target.holds(&wider, &[first, second]).await
-}
-
-async fn lost_column(fixture: &dyn PublisherFixture) -> Outcome {
-    let target = Target::new(fixture, "lost_column");
-    let (wider, first) = with_more()?;
-    let second = rows(&[(1, Some("a"))])?;
-    target.loads(&Run::new(1, first.clone()), 1).await?;
-    target.loads(&Run::new(2, second.clone()), 1).await?;
-    target.holds(&wider, &[first, second]).await
 }
 
 async fn primary_key(fixture: &dyn PublisherFixture) -> Outcome {

@@ -1,5 +1,6 @@
 //! The cases of a publisher, by what they are about.
 
+mod evolution;
 mod loading;
 mod target;
 mod types;
@@ -13,7 +14,8 @@ type PublisherCase = Case<dyn PublisherFixture>;
 
 /// Every case of a publisher.
 pub fn publisher_cases() -> Vec<Case<dyn PublisherFixture>> {
-    loading::cases().into_iter().chain(types::cases()).collect()
+    let cases = loading::cases().into_iter().chain(evolution::cases());
+    cases.chain(types::cases()).collect()
 }
 
 fn applies(fixture: &dyn PublisherFixture, need: Need) -> bool {
