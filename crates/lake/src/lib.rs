@@ -32,7 +32,8 @@ pub use parquet::{
 };
 pub use rewrite::{ExtentOf, Keep};
 pub use storage::{
-    AzureDirectory, AzureLogin, AzureSettings, CloudStorage, FoundUpload, GcsLogin, GcsSettings,
-    LocalStorage, MemoryStorage, PartPlace, S3Settings, Storage, Version, azure,
-    azure_connection_string, check_writable, gcs, gcs_directory, local, memory, s3, s3_directory,
+    AzureConnection, AzureDirectory, AzureLogin, AzureSettings, CloudStorage, FoundUpload,
+    GcsLogin, GcsSettings, LocalStorage, MemoryStorage, PartPlace, S3Settings, Storage, Version,
+    azure, azure_connection_string, check_writable, gcs, gcs_directory, local, memory, s3,
+    s3_directory,
 };

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidelake_lake::storage::conformance::{Fresh, cases};
-use tidelake_lake::{S3Settings, Storage, check_writable, local, memory, s3};
+use tidelake_lake::{
+    AzureLogin, AzureSettings, GcsLogin, GcsSettings, S3Settings, Storage, azure, check_writable,
+    gcs, local, memory, s3,
+};
 use tidelake_model::{ErrorKind, Secret};
 
 async fn run_all<F: Future<Output = Fresh>>(name: &str, fresh: impl Fn() -> F) {
@@ -36,25 +39,53 @@ async fn a_local_folder_passes_the_suite() {
     .await;
 }
 
-/// The emulator's settings; `None`, with a line that says so, where there is none.
-fn server() -> Option<S3Settings> {
-    let Ok(endpoint) = env::var("TIDELAKE_TEST_S3_ENDPOINT") else {
+/// A variable of a service; `None`, with a line that says so, where it does not run.
+fn variable(name: &str) -> Option<String> {
+    let name = format!("TIDELAKE_TEST_{name}");
+    let value = env::var(&name).ok();
+    if value.is_none() {
         assert!(
             env::var("TIDELAKE_TEST_REQUIRE_SERVERS").as_deref() != Ok("1"),
-            "TIDELAKE_TEST_S3_ENDPOINT is not set"
+            "{name} is not set"
         );
-        println!("not run: TIDELAKE_TEST_S3_ENDPOINT is not set");
-        return None;
-    };
-    let variable = |name: &str| env::var(format!("TIDELAKE_TEST_S3_{name}")).unwrap();
+        println!("not run: {name} is not set");
+    }
+    value
+}
+
+fn prefix() -> String {
+    format!("lake-{:x}", RandomState::new().build_hasher().finish())
+}
+
+fn server() -> Option<S3Settings> {
     Some(S3Settings {
-        bucket: variable("BUCKET"),
-        prefix: format!("lake-{:x}", RandomState::new().build_hasher().finish()),
-        region: Some(variable("REGION")),
-        endpoint: Some(endpoint),
-        access_key_id: Some(variable("ACCESS_KEY")),
-        secret_access_key: Some(Secret::new(variable("SECRET_KEY"))),
+        endpoint: Some(variable("S3_ENDPOINT")?),
+        bucket: variable("S3_BUCKET")?,
+        prefix: prefix(),
+        region: variable("S3_REGION"),
+        access_key_id: variable("S3_ACCESS_KEY"),
+        secret_access_key: variable("S3_SECRET_KEY").map(Secret::new),
         session_token: None,
+    })
+}
+
+fn azure_server() -> Option<AzureSettings> {
+    Some(AzureSettings {
+        endpoint: Some(variable("AZURE_ENDPOINT")?),
+        account: variable("AZURE_ACCOUNT")?,
+        container: variable("AZURE_CONTAINER")?,
+        prefix: prefix(),
+        suffix: None,
+        login: AzureLogin::AccountKey(Secret::new(variable("AZURE_KEY")?)),
+    })
+}
+
+fn gcs_server() -> Option<GcsSettings> {
+    Some(GcsSettings {
+        endpoint: Some(variable("GCS_ENDPOINT")?),
+        bucket: variable("GCS_BUCKET")?,
+        prefix: prefix(),
+        login: GcsLogin::ServiceAccount(variable("GCS_SERVICE_ACCOUNT")?.into()),
     })
 }
 
@@ -67,13 +98,91 @@ async fn s3_passes_the_suite() {
 }
 
 #[tokio::test]
-async fn a_missing_bucket_is_named() {
-    let Some(settings) = server() else { return };
-    let storage = s3(S3Settings { bucket: "no-such-bucket".to_owned(), ..settings }).unwrap();
+async fn azure_passes_the_suite() {
+    if azure_server().is_none() {
+        return;
+    }
+    run_all("azure", || async { azure(azure_server().unwrap()).unwrap() as Fresh }).await;
+}
+
+#[tokio::test]
+async fn azure_by_a_signature_passes_the_suite() {
+    let Some(sas) = variable("AZURE_SAS") else { return };
+    let login = AzureLogin::Sas(Secret::new(sas));
+    run_all("azure", || async {
+        let settings = AzureSettings { login: login.clone(), ..azure_server().unwrap() };
+        azure(settings).unwrap() as Fresh
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn gcs_passes_the_suite() {
+    if gcs_server().is_none() {
+        return;
+    }
+    run_all("gcs", || async { gcs(gcs_server().unwrap()).unwrap() as Fresh }).await;
+}
+
+/// That a storage's place is missing, told by name.
+async fn is_missing(storage: Fresh, word: &str, name: &str) {
     let error = check_writable(storage.as_ref()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
-    assert!(error.message().contains("no-such-bucket"), "{error:?}");
-    assert!(error.hint().unwrap().contains("create the bucket"), "{error:?}");
+    assert!(error.message().contains(name), "{error:?}");
+    assert!(error.hint().unwrap().contains(&format!("create the {word}")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_missing_bucket_or_container_is_named() {
+    if let Some(settings) = server() {
+        let storage = s3(S3Settings { bucket: "no-such-bucket".to_owned(), ..settings }).unwrap();
+        is_missing(storage, "bucket", "no-such-bucket").await;
+    }
+    if let Some(settings) = gcs_server() {
+        let settings = GcsSettings { bucket: "no-such-bucket".to_owned(), ..settings };
+        is_missing(gcs(settings).unwrap(), "bucket", "no-such-bucket").await;
+    }
+    if let Some(settings) = azure_server() {
+        let settings = AzureSettings { container: "no-such-container".to_owned(), ..settings };
+        is_missing(azure(settings).unwrap(), "container", "no-such-container").await;
+    }
+}
+
+/// That a storage does not let us in, with what to check, and no secret.
+async fn is_denied(storage: Fresh, hint: &str, secret: &str) {
+    let error = check_writable(storage.as_ref()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
+    assert!(error.hint().unwrap().contains(hint), "{error:?}");
+    let told = format!("{error:?} {}", error.chain());
+    assert!(!told.contains(secret), "{told}");
+}
+
+#[tokio::test]
+async fn a_login_that_is_wrong_is_denied() {
+    if let Some(settings) = azure_server() {
+        // Base64, and another key.
+        let login = AzureLogin::AccountKey(Secret::new("aHVzaGh1c2g="));
+        let storage = azure(AzureSettings { login, ..settings.clone() }).unwrap();
+        is_denied(storage, "account_key", "aHVzaGh1c2g").await;
+        let sas = variable("AZURE_SAS").unwrap();
+        let wrong = sas.replace("sp=racwdl", "sp=r");
+        let login = AzureLogin::Sas(Secret::new(wrong));
+        let storage = azure(AzureSettings { login, ..settings }).unwrap();
+        is_denied(storage, "shared access signature", "sig=").await;
+    }
+    if let Some(settings) = gcs_server() {
+        let GcsLogin::ServiceAccount(file) = &settings.login else { panic!("another login") };
+        let folder = tempfile::tempdir().unwrap();
+        let mut account: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let made = std::process::Command::new("openssl").args(["genrsa", "2048"]).output().unwrap();
+        account["private_key"] = String::from_utf8(made.stdout).unwrap().into();
+        let other = folder.path().join("account.json");
+        std::fs::write(&other, account.to_string()).unwrap();
+        let login = GcsLogin::ServiceAccount(other);
+        let storage = gcs(GcsSettings { login, ..settings }).unwrap();
+        is_denied(storage, "service account", "PRIVATE KEY").await;
+    }
 }
 
 #[tokio::test]

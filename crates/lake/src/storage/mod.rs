@@ -14,8 +14,8 @@ use bytes::Bytes;
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
 pub use cloud::{
-    AzureDirectory, AzureLogin, AzureSettings, CloudStorage, GcsLogin, GcsSettings, S3Settings,
-    azure, azure_connection_string, gcs, gcs_directory, s3, s3_directory,
+    AzureConnection, AzureDirectory, AzureLogin, AzureSettings, CloudStorage, GcsLogin,
+    GcsSettings, S3Settings, azure, azure_connection_string, gcs, gcs_directory, s3, s3_directory,
 };
 pub use local::{LocalStorage, local};
 pub use memory::{MemoryStorage, memory};

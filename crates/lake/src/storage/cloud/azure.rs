@@ -110,10 +110,21 @@ impl AzureDirectory {
     }
 }
 
-/// Account, endpoint and login of a connection string, as the portal shows it.
-pub fn azure_connection_string(
-    text: &Secret,
-) -> Result<(String, Option<String>, Option<String>, AzureLogin)> {
+/// What a connection string says.
+#[derive(Clone)]
+pub struct AzureConnection {
+    /// Name of the account.
+    pub account: String,
+    /// Address of the account's blobs, where it is told.
+    pub endpoint: Option<String>,
+    /// What follows the account and the service in addresses, where it is told.
+    pub suffix: Option<String>,
+    /// Who asks.
+    pub login: AzureLogin,
+}
+
+/// Reads a connection string, as the portal shows it.
+pub fn azure_connection_string(text: &Secret) -> Result<AzureConnection> {
     let wrong = |why: &str| {
         Error::new(ErrorKind::Configuration, format!("the connection_string {why}")).with_hint(
             "copy it from the storage account's page, below Access keys: it has the form \
@@ -139,7 +150,7 @@ pub fn azure_connection_string(
             return Err(wrong("holds neither an AccountKey nor a SharedAccessSignature"));
         }
     };
-    Ok((account, endpoint, take("endpointsuffix"), login))
+    Ok(AzureConnection { account, endpoint, suffix: take("endpointsuffix"), login })
 }
 
 /// The account that an address begins with, or whose path does where the host is
@@ -281,7 +292,7 @@ mod tests {
     #[test]
     fn a_connection_string_is_read() {
         let read = |text: &str| azure_connection_string(&Secret::new(text));
-        let (account, endpoint, suffix, login) = read(
+        let AzureConnection { account, endpoint, suffix, login } = read(
             "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=a2V5==;\
              EndpointSuffix=core.windows.net",
         )
@@ -290,7 +301,7 @@ mod tests {
         assert_eq!(suffix.as_deref(), Some("core.windows.net"));
         let AzureLogin::AccountKey(key) = login else { panic!("another login") };
         assert_eq!(key.expose(), "a2V5==");
-        let (account, endpoint, _, login) = read(
+        let AzureConnection { account, endpoint, login, .. } = read(
             "BlobEndpoint=https://acc.blob.core.windows.net/;SharedAccessSignature=sv=1&sig=a%3D",
         )
         .unwrap();
@@ -298,7 +309,7 @@ mod tests {
         assert!(endpoint.is_some());
         let AzureLogin::Sas(sas) = login else { panic!("another login") };
         assert_eq!(sas.expose(), "sv=1&sig=a%3D");
-        let (account, ..) =
+        let AzureConnection { account, .. } =
             read("BlobEndpoint=http://127.0.0.1:10000/devacc;AccountKey=a2V5").unwrap();
         assert_eq!(account, "devacc");
         for wrong in

@@ -120,6 +120,10 @@ pub(super) fn explain(error: &object_store::Error, place: &str, words: &Words) -
             _,
         )
         | (_, Store::Unauthenticated { .. }) => (ErrorKind::Denied, words.login),
+        // One emulator calls both cases so.
+        ("AuthorizationFailure", _) if text.contains("failed to authenticate") => {
+            (ErrorKind::Denied, words.login)
+        }
         ("AccountIsDisabled" | "UserProjectAccountProblem", _) => {
             (ErrorKind::Denied, "have the account enabled again by who owns it")
         }

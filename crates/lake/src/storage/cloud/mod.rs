@@ -26,7 +26,9 @@ use super::{FoundUpload, PartPlace, Storage, Version, completed_earlier};
 use errors::{Words, explain, is_gone_upload, is_missing_object};
 use uploads::Listing;
 
-pub use azure::{AzureDirectory, AzureLogin, AzureSettings, azure, azure_connection_string};
+pub use azure::{
+    AzureConnection, AzureDirectory, AzureLogin, AzureSettings, azure, azure_connection_string,
+};
 pub use gcs::{GcsLogin, GcsSettings, gcs, gcs_directory};
 pub use s3::{S3Settings, s3, s3_directory};
 
