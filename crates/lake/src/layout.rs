@@ -133,6 +133,13 @@ pub(crate) fn checkpoint_key(run: RunId) -> String {
     format!("{DOCUMENTS}/checkpoints/{run}.json")
 }
 
+/// The run of a manifest's or a checkpoint's key; `None` for another document.
+pub(crate) fn parse_document_key(key: &str) -> Option<RunId> {
+    let name = key.strip_prefix(DOCUMENTS)?.strip_prefix('/')?;
+    let name = name.strip_prefix("runs/").or_else(|| name.strip_prefix("checkpoints/"))?;
+    name.strip_suffix(".json")?.parse().ok()
+}
+
 pub(crate) fn latest_key() -> String {
     format!("{DOCUMENTS}/latest.json")
 }
@@ -205,6 +212,20 @@ mod tests {
             assert_eq!(parse_data_key(strange), None, "{strange}");
         }
         assert_eq!(parse_data_key(&format!("../{key}")), None);
+    }
+
+    #[test]
+    fn only_manifests_and_checkpoints_are_documents_of_a_run() {
+        let run = RunId::from_number(7);
+        for key in [manifest_key(run), checkpoint_key(run)] {
+            assert_eq!(parse_document_key(&key), Some(run), "{key}");
+        }
+        for strange in
+            [latest_key(), owner_key(), data_key(run, 1, 0, 0), format!("runs/{run}.json")]
+        {
+            assert_eq!(parse_document_key(&strange), None, "{strange}");
+        }
+        assert_eq!(parse_document_key(&format!("_tidelake/runs/../{run}.json")), None);
     }
 
     fn name() -> impl Strategy<Value = String> {

@@ -17,6 +17,7 @@ mod commit;
 mod documents;
 #[doc(hidden)]
 pub mod fuzzing;
+mod garbage;
 mod lake;
 mod layout;
 mod parquet;
@@ -25,6 +26,7 @@ mod rewrite;
 pub mod storage;
 
 pub use documents::{latest_schema, manifest_schema};
+pub use garbage::{Garbage, MayGo};
 pub use lake::{Claim, Lake, TableLake};
 pub use layout::encode_name;
 pub use parquet::{

@@ -280,6 +280,9 @@ pub struct BackfillPiece {
     pub number: u32,
     /// How many there are.
     pub of: u32,
+    /// Where its equal steps begin, if not at the lower end of the range.
+    #[serde(default)]
+    pub from: Option<String>,
 }
 
 /// One table within a run, as the state store keeps it.

@@ -195,10 +195,23 @@ pub(crate) async fn touches(
     latest: Option<&Latest>,
     range: &Range,
 ) -> Result<Touches> {
+    touches_of(lake, latest, std::slice::from_ref(range)).await
+}
+
+/// The same for several ranges, each file counted once.
+pub(crate) async fn touches_of(
+    lake: &TableLake,
+    latest: Option<&Latest>,
+    ranges: &[Range],
+) -> Result<Touches> {
     let mut touches = Touches::default();
     let Some(latest) = latest else { return Ok(touches) };
     for file in lake.live_files(latest).await? {
-        if overlap(&file, range, false)? != Overlap::Outside {
+        let mut touched = false;
+        for range in ranges {
+            touched |= overlap(&file, range, false)? != Overlap::Outside;
+        }
+        if touched {
             touches.files += 1;
             touches.rows = touches.rows.saturating_add(file.rows);
             touches.bytes = touches.bytes.saturating_add(file.bytes);

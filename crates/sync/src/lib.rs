@@ -5,7 +5,9 @@
 //! terminal, HTTP, an engine, Parquet, or any database by name.
 
 mod application;
+pub mod backfill;
 mod casts;
+pub mod cleanup;
 mod column_requests;
 mod columns;
 mod commit;
@@ -41,7 +43,9 @@ pub mod watermarks;
 mod window;
 
 pub use application::{Application, Credential, Credentials, Host, LeaseTimes, Storages};
+pub use backfill::{Backfill, BackfillRequest, Cut, backfill};
 pub use casts::type_text as type_name;
+pub use cleanup::{Cleanup, CleanupRequest, cleanup};
 pub use column_requests::{CastRequest, CastType, ColumnRequests, TableColumns};
 pub use compact::{CompactRequest, Compacted, Compaction, compact};
 pub use create::{Created, SyncDraft, create};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tidelake_lake::{Lake, TableLake};
-use tidelake_model::{Error, ErrorKind, Result, Step, TableName};
+use tidelake_model::{Error, ErrorKind, Result, RunId, Step, TableName};
 use tokio_util::sync::CancellationToken;
 
 use crate::application::Application;
@@ -69,8 +69,12 @@ impl<'a> OneTable<'a> {
 
     /// One run: lease, work, end.
     pub(crate) async fn run(&self, task: &Task) -> Result<RunReport> {
+        self.run_as(self.app.host.new_run_id(), task).await
+    }
+
+    /// The same, as a run whose id is known already.
+    pub(crate) async fn run_as(&self, run_id: RunId, task: &Task) -> Result<RunReport> {
         let Self { app, request, systems, selected, names } = self;
-        let run_id = app.host.new_run_id();
         let begun = begin(app, &systems.sync, run_id, std::slice::from_ref(selected)).await?;
         app.faults.after(Step::Lease, None).await?;
         request

@@ -10,8 +10,8 @@ use serde::Serialize;
 use tidelake_connector::{Publisher, Source};
 use tidelake_lake::Lake;
 use tidelake_model::{
-    Error, ErrorAction, ErrorKind, Notice, Result, RunId, RunStatus, Step, SyncConfig, TableName,
-    TableRunStatus, WindowRecord,
+    Error, ErrorAction, ErrorKind, Notice, Result, RunId, RunStatus, Step, SyncConfig, TableKey,
+    TableName, TableRunStatus, WindowRecord,
 };
 use tidelake_state::{BeginRun, Begun, LockFilter, RunFilter, TableState};
 use tokio::sync::Semaphore;
@@ -311,11 +311,22 @@ pub(crate) async fn begin(
     run_id: RunId,
     selected: &[SelectedTable],
 ) -> Result<Begun> {
+    let tables = selected.iter().map(|table| table_key(sync, &table.table.name)).collect();
+    begin_tables(app, sync, run_id, tables).await
+}
+
+/// The same for tables that are known by their keys alone.
+pub(crate) async fn begin_tables(
+    app: &Application,
+    sync: &SyncConfig,
+    run_id: RunId,
+    tables: Vec<TableKey>,
+) -> Result<Begun> {
     let request = BeginRun {
         run_id,
         env: sync.env.clone(),
         scope: sync.sync_id.clone(),
-        tables: selected.iter().map(|table| table_key(sync, &table.table.name)).collect(),
+        tables,
         holder: app.host.holder(),
         ttl: app.leases.ttl,
     };

@@ -18,6 +18,7 @@
 mod check;
 mod doubles;
 mod flaky;
+mod house;
 mod schedule;
 mod world;
 

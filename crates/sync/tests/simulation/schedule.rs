@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 use crate::check;
 use crate::doubles::application;
 use crate::flaky::Control;
+use crate::house;
 use crate::world::{SECOND, World, events};
 
 /// A run under way.
 struct Runner {
     control: Arc<Control>,
-    work: Pin<Box<dyn Future<Output = Result<RunReport>>>>,
+    work: Pin<Box<dyn Future<Output = ()>>>,
 }
 
 /// How far a runner came.
@@ -37,8 +38,16 @@ impl Runner {
     fn start(world: &Arc<World>, trouble: u32) -> Self {
         let control = Control::new(world, trouble);
         let app = application(world, &control);
+        if world.chance(4) {
+            return Self { control, work: Box::pin(house::play(Arc::clone(world), app)) };
+        }
         let request = request(if world.chance(8) { RunMode::ExportOnly } else { RunMode::Whole });
-        let work = Box::pin(async move { run(&app, request).await });
+        let teller = Arc::clone(&control);
+        let work = Box::pin(async move {
+            let result = run(&app, request).await;
+            teller.tell(&result);
+            check_error(result);
+        });
         Self { control, work }
     }
 
@@ -46,9 +55,7 @@ impl Runner {
     /// what a crash does to a process: nothing is tidied up.
     async fn go(&mut self) -> End {
         loop {
-            if let Some(result) = self.step() {
-                self.control.tell(&result);
-                check_error(result);
+            if self.step().is_some() {
                 return End::Done;
             }
             if self.control.crashed.load(Ordering::Relaxed) {
@@ -61,7 +68,7 @@ impl Runner {
         }
     }
 
-    fn step(&mut self) -> Option<Result<RunReport>> {
+    fn step(&mut self) -> Option<()> {
         (&mut self.work).now_or_never()
     }
 }
@@ -170,9 +177,6 @@ async fn side_by_side(world: &Arc<World>, first: Runner, second: Runner) {
         let runner = &mut runners[turn];
         let result = runner.step();
         let is_over = result.is_some() || runner.control.crashed.load(Ordering::Relaxed);
-        if let Some(result) = result {
-            check_error(result);
-        }
         if is_over {
             drop(runners.swap_remove(turn));
         } else if runner.control.paused.swap(false, Ordering::Relaxed) && world.chance(2) {
