@@ -164,7 +164,18 @@ pub(crate) fn usage_text(error: &clap::Error, arguments: &[OsString]) -> String 
             }
         }
     }
-    let hint = hint.unwrap_or_else(|| format!("see '{path} --help'"));
+    let hint = hint.unwrap_or_else(|| {
+        let remedy = match error.kind() {
+            ClapErrorKind::ArgumentConflict => "keep one of the two",
+            ClapErrorKind::MissingRequiredArgument => "add what is missing",
+            ClapErrorKind::InvalidValue if rendered.contains("possible values") => {
+                "choose one of the possible values"
+            }
+            ClapErrorKind::InvalidValue | ClapErrorKind::ValueValidation => "correct the value",
+            _ => return format!("see '{path} --help'"),
+        };
+        format!("{remedy}; see '{path} --help'")
+    });
     format!("{text}hint: {hint}\n")
 }
 

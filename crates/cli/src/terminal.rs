@@ -9,6 +9,7 @@ use indicatif::MultiProgress;
 pub(crate) struct Terminal {
     bars: MultiProgress,
     draws_bars: bool,
+    shows_results: bool,
     width: Option<u16>,
 }
 
@@ -19,8 +20,14 @@ impl Terminal {
         Self {
             bars: MultiProgress::new(),
             draws_bars: progress && !dumb && std::io::stderr().is_terminal(),
+            shows_results: true,
             width: std::io::stdout().is_terminal().then(stdout_width).flatten(),
         }
+    }
+
+    /// The same without results: they are steps of something that has its own.
+    pub(crate) fn without_results(self) -> Self {
+        Self { shows_results: false, ..self }
     }
 
     /// Columns of the terminal that results are shown on; `None` where they go
@@ -36,6 +43,9 @@ impl Terminal {
 
     /// Writes a result. A reader that has gone is no error: it has seen enough.
     pub(crate) fn result(&self, text: &str) {
+        if !self.shows_results {
+            return;
+        }
         self.bars.suspend(|| {
             let mut stdout = std::io::stdout().lock();
             let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -57,7 +67,11 @@ fn stdout_width() -> Option<u16> {
 /// Lines of the log go between the bars, not through them.
 impl Write for Terminal {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
-        self.bars.suspend(|| std::io::stderr().lock().write(text))
+        // Nobody can be told that nobody can be told.
+        self.bars.suspend(|| {
+            let _ = std::io::stderr().lock().write_all(text);
+        });
+        Ok(text.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

@@ -55,6 +55,43 @@ fn a_demo_needs_nothing() {
 }
 
 #[test]
+fn a_demo_for_programs() {
+    let desk = Desk::new();
+    let made: Value =
+        serde_json::from_str(&desk.must("demo --dir shop --output json")).unwrap();
+    assert_eq!(made["sync_id"], "demo");
+    assert_eq!(made["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(made["runs"][1]["status"], "completed");
+}
+
+/// Whoever reads the results, or the talk, may go: `tidelake … | head -1`.
+#[test]
+#[cfg(unix)]
+fn readers_that_go_away_change_nothing() {
+    use std::process::Stdio;
+    let desk = Desk::new();
+    desk.must(
+        "config create -a credentials.json --source-db-auth-id shop --output-dir lake \
+         --sync-id nightly",
+    );
+    let gone = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    for line in ["--help", "config list", "status --output json", "reference", "completions bash"] {
+        let ended = desk.command().args(line.split(' ')).stdout(gone()).output().unwrap();
+        let talk = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && !talk.contains("panicked"), "{line}: {talk}");
+    }
+    let sync = ["sync", "-a", "credentials.json", "--sync-id", "nightly", "--log-level", "DEBUG"];
+    let ended = desk.command().args(sync).stdout(gone()).stderr(gone()).status().unwrap();
+    assert_eq!(ended.code(), Some(0), "the sync itself ended well");
+    let ended = desk.command().arg("snyc").stdout(gone()).stderr(gone()).status().unwrap();
+    assert_eq!(ended.code(), Some(2), "a mistake stays one");
+}
+
+#[test]
 fn a_sync_twice() {
     let desk = Desk::new();
     let mut text = String::new();

@@ -71,10 +71,8 @@ impl CredentialInfo {
                 }
                 Some(expected) => {
                     let field = if path == "." { "its info".to_owned() } else { path };
-                    (
-                        format!("{field} is not what it should be: {expected}"),
-                        format!("correct {field} in the credentials file"),
-                    )
+                    let hint = format!("correct {field} in the credentials file");
+                    (format!("{field} must be {expected}"), hint)
                 }
                 None => (text, "see which keys this kind of credential takes".to_owned()),
             };
@@ -110,12 +108,12 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_not_the_value() {
         for (info, part) in [
-            (json!({"port": "hunter2"}), "port is not what it should be: u16"),
-            (json!({"port": 99_999}), "port is not what it should be: u16"),
-            (json!({"port": 1, "mode": "hunter2"}), "mode is not what it should be: "),
+            (json!({"port": "hunter2"}), "port must be u16"),
+            (json!({"port": 99_999}), "port must be u16"),
+            (json!({"port": 1, "mode": "hunter2"}), "mode must be "),
             (json!({}), "missing field `port`"),
             (json!({"prt": 1}), "unknown field `prt`, expected `port` or `mode`"),
-            (json!("hunter2"), "its info is not what it should be: struct"),
+            (json!("hunter2"), "its info must be struct"),
         ] {
             let error = CredentialInfo::new(info).parse::<Server>().err().unwrap();
             assert!(error.message().contains(part), "{error}");

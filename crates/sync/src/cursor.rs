@@ -47,7 +47,8 @@ impl TableCursor {
             )
             .with_hint(
                 "what was read so far cannot be compared with it: make the sync anew with the \
-                 column's present type (tidelake config delete, then config create)",
+                 column's present type (tidelake config delete, config create with the same \
+                 --sync-id, then sync --on-mismatch rebuild)",
             )
             .in_table(&table.name));
         }
@@ -90,7 +91,8 @@ fn check_columns_are_there(cursor: &Cursor, table: &Table) -> Result<()> {
     )
     .with_hint(format!(
         "give it back to the table, or make the sync anew with another cursor (tidelake config \
-         delete, then config create); the columns are: {}",
+         delete, config create with the same --sync-id, then sync --on-mismatch rebuild); the \
+         columns are: {}",
         listed(&names)
     ))
     .in_table(&table.name))

@@ -30,6 +30,7 @@ struct Recorder {
 
 impl Recorder {
     async fn write(&self, record: TableRun) -> Result<()> {
+        let table = record.table.clone();
         let update = TableUpdate { record, release: false };
         self.retry.keep(Some(&table), || self.app.state.update_table(&self.lease, &update)).await
     }

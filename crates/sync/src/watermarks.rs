@@ -120,7 +120,9 @@ async fn create_first(
 fn parse(kind: &str, column: &str, value: &str) -> Result<Position> {
     position_text::from_parts(kind, value).map_err(|message| {
         Error::new(ErrorKind::Configuration, message)
-            .with_hint(format!("the cursor {column} holds values of kind {kind}"))
+            .with_hint(format!(
+                "write it as the example is written: the cursor {column} holds values of kind {kind}"
+            ))
     })
 }
 

@@ -372,14 +372,40 @@ fn mixed(error: CompareError) -> Error {
 /// An instant as naive nanoseconds of a zone's wall clock.
 fn local_nanos(instant: i128, zone: &str) -> Result<i128> {
     let unknown = || {
+        let hint = match nearest_zone(zone) {
+            Some(near) => format!("did you mean --cursor-zone {near}?"),
+            None => "name the zone of the cursor with --cursor-zone, for example Europe/Berlin"
+                .to_owned(),
+        };
         Error::new(ErrorKind::Configuration, format!("the time zone {zone:?} is not known"))
-            .with_hint("name the zone of the cursor with --cursor-zone, for example Europe/Berlin")
+            .with_hint(hint)
     };
     let zone = chrono_tz::Tz::from_str(zone).map_err(|_| unknown())?;
     let seconds = i64::try_from(instant.div_euclid(NANOS_PER_SECOND)).map_err(|_| unknown())?;
     let utc = chrono::DateTime::from_timestamp(seconds, 0).ok_or_else(unknown)?;
     let offset = zone.offset_from_utc_datetime(&utc.naive_utc()).fix().local_minus_utc();
     Ok(instant + i128::from(offset) * NANOS_PER_SECOND)
+}
+
+/// The zone that was most likely meant: the same name in other letters, the same
+/// city, or nearly the same name.
+fn nearest_zone(typed: &str) -> Option<&'static str> {
+    let typed = typed.trim().to_ascii_lowercase().replace(' ', "_");
+    let names = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    let same = names().find(|name| name.eq_ignore_ascii_case(&typed));
+    let city = || {
+        names().find(|name| {
+            name.rsplit_once('/').is_some_and(|(_, city)| city.eq_ignore_ascii_case(&typed))
+        })
+    };
+    let near = || {
+        names()
+            .map(|name| (strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &typed), name))
+            .filter(|(distance, _)| *distance <= 2)
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, name)| name)
+    };
+    same.or_else(city).or_else(near)
 }
 
 /// Whether a zone's name is known.

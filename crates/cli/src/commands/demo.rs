@@ -6,9 +6,10 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::json;
 use tidelake_model::{Error, ErrorKind, Result};
-use tidelake_sync::{Host, LeaseTimes, OnMismatch, Patience, RunMode, RunReport};
+use tidelake_sync::{Host, LeaseTimes, OnMismatch, RunMode, RunReport};
 
 use super::{Session, config_create, sync, watermarks};
 use crate::args::{Cli, Command, ConfigCommand, DemoArgs, SelectArgs, WatermarksCommand};
@@ -23,12 +24,25 @@ use crate::wiring::shop;
 const SYNC: &str = "demo";
 const GLOBAL: &str = "-a credentials.json --lxdb-auth-id state";
 
+/// What the demo made, for programs.
+#[derive(Serialize)]
+struct Made<'a> {
+    folder: &'a Path,
+    sync_id: &'a str,
+    runs: [&'a RunReport; 2],
+}
+
 /// Shows all of it.
 pub(super) async fn demo(session: &Session, args: &DemoArgs) -> Result<Exit> {
     let folder = folder(args.dir.as_deref())?;
     let database = folder.join("shop.db");
     let credentials = folder.join("credentials.json");
     write_credentials(&folder, &credentials)?;
+    let output = session.output.clone();
+    let terminal = match output.form {
+        OutputForm::Table => output.terminal.clone(),
+        OutputForm::Json => output.terminal.clone().without_results(),
+    };
     let session = Session {
         settings: GlobalSettings {
             auth_file: Some(credentials),
@@ -36,7 +50,7 @@ pub(super) async fn demo(session: &Session, args: &DemoArgs) -> Result<Exit> {
             env: String::new(),
             ..session.settings.clone()
         },
-        output: Output { form: OutputForm::Table, ..session.output.clone() },
+        output: Output { form: OutputForm::Table, terminal },
         interrupt: session.interrupt.clone(),
     };
     let say = |text: &str| session.output.terminal.result(text);
@@ -89,6 +103,10 @@ pub(super) async fn demo(session: &Session, args: &DemoArgs) -> Result<Exit> {
          tidelake status {GLOBAL} --verbose\n",
         folder.display()
     ));
+    if output.form == OutputForm::Json {
+        let made = Made { folder: &folder, sync_id: SYNC, runs: [&first, &second] };
+        output.emit(&made, |_| String::new())?;
+    }
     Ok(Exit::Done)
 }
 
@@ -168,7 +186,6 @@ fn sync_settings() -> SyncSettings {
         on_mismatch: OnMismatch::Refuse,
         reset_watermarks: false,
         leases: LeaseTimes::default(),
-        patience: Patience::default(),
     }
 }
 

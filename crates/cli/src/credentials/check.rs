@@ -108,8 +108,9 @@ fn check_info(place: &str, info: &mut Map<String, Value>, schema: &Value) -> Res
     }
     for (key, value) in info {
         if let Some(property) = properties.get(key) {
-            coerce(value, property);
-            check_type(&format!("{place}.{key}"), value, property)?;
+            let types = types(property, schema);
+            coerce(value, &types);
+            check_type(&format!("{place}.{key}"), value, &types)?;
         }
     }
     Ok(())
@@ -117,14 +118,14 @@ fn check_info(place: &str, info: &mut Map<String, Value>, schema: &Value) -> Res
 
 /// A number or a truth value that was written as text, as it must be when it
 /// comes from a variable.
-fn coerce(value: &mut Value, property: &Value) {
+fn coerce(value: &mut Value, types: &[&str]) {
     let Value::String(text) = value else { return };
     let text = text.trim();
-    if has_type(property, "integer") {
+    if types.contains(&"integer") {
         if let Ok(number) = text.parse::<i64>() {
             *value = number.into();
         }
-    } else if has_type(property, "boolean") {
+    } else if types.contains(&"boolean") {
         match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "1" => *value = true.into(),
             "false" | "no" | "0" => *value = false.into(),
@@ -134,7 +135,7 @@ fn coerce(value: &mut Value, property: &Value) {
 }
 
 /// Refuses a value of another type than the property's, where that is plain.
-fn check_type(place: &str, value: &Value, property: &Value) -> Result<()> {
+fn check_type(place: &str, value: &Value, types: &[&str]) -> Result<()> {
     let (name, is) = match value {
         // As good as absent.
         Value::Null => return Ok(()),
@@ -145,13 +146,13 @@ fn check_type(place: &str, value: &Value, property: &Value) -> Result<()> {
         Value::Array(_) => ("array", "a list"),
         Value::Object(_) => ("object", "an object"),
     };
-    let (wanted, hint) = if has_type(property, name) {
+    let (wanted, hint) = if types.contains(&name) {
         return Ok(());
-    } else if has_type(property, "string") {
+    } else if types.contains(&"string") {
         ("a text", "write it in double quotes")
-    } else if has_type(property, "integer") {
+    } else if types.contains(&"integer") {
         ("a whole number", "write digits alone, such as 5432")
-    } else if has_type(property, "boolean") {
+    } else if types.contains(&"boolean") {
         ("true or false", "write true or false, without quotes")
     } else {
         return Ok(());
@@ -159,13 +160,28 @@ fn check_type(place: &str, value: &Value, property: &Value) -> Result<()> {
     Err(wrong(format!("{place} is {is}, where {wanted} is needed"), hint))
 }
 
-/// Whether a property is of that type, or of that type or null.
-fn has_type(property: &Value, name: &str) -> bool {
-    match property.get("type") {
-        Some(Value::String(text)) => text == name,
-        Some(Value::Array(types)) => types.iter().any(|item| item.as_str() == Some(name)),
-        _ => false,
+/// The types that a property may have: its own, those of the definition that it
+/// refers to, and those of its alternatives.
+fn types<'a>(property: &'a Value, schema: &'a Value) -> Vec<&'a str> {
+    let mut found = vec![];
+    let mut open = vec![property];
+    while let Some(part) = open.pop() {
+        match part.get("type") {
+            Some(Value::String(name)) => found.push(name.as_str()),
+            Some(Value::Array(names)) => found.extend(names.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+        for key in ["anyOf", "oneOf"] {
+            open.extend(part.get(key).and_then(Value::as_array).into_iter().flatten());
+        }
+        let place = part.get("$ref").and_then(Value::as_str);
+        let place = place.and_then(|place| place.strip_prefix('#'));
+        // A definition that leads back to itself would have no end.
+        if found.len() < 100 {
+            open.extend(place.and_then(|place| schema.pointer(place)));
+        }
     }
+    found
 }
 
 fn known_keys(place: &str, object: &Map<String, Value>, known: &[&str]) -> Result<()> {

@@ -13,7 +13,9 @@ fn catalogue() -> Arc<Catalogue> {
             "password": {"type": ["string", "null"]},
             "port": {"type": "integer"},
             "trust": {"type": ["boolean", "null"]},
+            "mode": {"anyOf": [{"$ref": "#/$defs/Mode"}, {"type": "null"}]},
         },
+        "$defs": {"Mode": {"oneOf": [{"type": "string", "const": "tls"}]}},
         "required": ["username"],
     });
     Arc::new(Catalogue {
@@ -109,6 +111,7 @@ fn a_value_of_another_type_is_named_by_its_field() {
         (json!({"username": "a", "port": 54.5}), "shop.info.port is a fraction, where a whole"),
         (json!({"username": "a", "trust": "maybe"}), "shop.info.trust is a text, where true or"),
         (json!({"username": {"a": "hunter2"}}), "shop.info.username is an object"),
+        (json!({"username": "a", "mode": 5}), "shop.info.mode is a whole number, where a text"),
     ] {
         let text = refused(json!({"ds_type": "shopbase", "info": info}));
         assert!(text.contains(part) && !text.contains("hunter2"), "{text}");

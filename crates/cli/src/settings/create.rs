@@ -97,7 +97,6 @@ impl CreateSettings {
 /// Options whose part of the program does not exist yet: silence would be a lie.
 fn refuse_what_is_not_built(args: &CreateArgs) -> Result<()> {
     let refused = [
-        (args.cursor.fence_auth_id.is_some(), "--fence-auth-id", "leave it out"),
         (args.target.format == FormatName::Delta, "--format delta", "use --format parquet"),
         (args.target.format == FormatName::Iceberg, "--format iceberg", "use --format parquet"),
         (args.publish.no_views, "--no-views", "leave it out"),
@@ -114,7 +113,7 @@ fn source(args: &CreateArgs) -> Result<SourceSettings> {
         && least > most
     {
         return Err(configuration(format!("--min-rows {least} is more than --max-rows {most}"))
-            .with_hint("no table can have that many rows"));
+            .with_hint("exchange the two, or leave one of them out"));
     }
     Ok(SourceSettings {
         credential_id: source.source_db_auth_id.clone(),
@@ -153,7 +152,7 @@ fn fence(args: &CreateArgs) -> Result<FenceSettings> {
         },
         wait: quantity::seconds("--inflight-wait", &args.cursor.inflight_wait)?,
         ignore_users: comma_list("--inflight-ignore", args.cursor.inflight_ignore.as_deref())?,
-        primary_credential_id: None,
+        primary_credential_id: args.cursor.fence_auth_id.clone(),
     })
 }
 
@@ -185,6 +184,13 @@ fn absolute(folder: &Path) -> Result<String> {
     if text.contains("://") {
         return Err(configuration(format!("--output-dir {text:?} is not a local folder"))
             .with_hint("for an object store, name its credential with --target-storage-id"));
+    }
+    // A shell that meets it behind a `=` leaves it as it is.
+    if text == "~" || text.starts_with("~/") {
+        return Err(configuration(format!(
+            "--output-dir {text:?} is no folder: ~ stands for itself"
+        ))
+        .with_hint("write a space instead of '=', as in --output-dir ~/lake, or the whole path"));
     }
     let absolute = std::path::absolute(folder).map_err(|error| {
         configuration(format!("--output-dir {text:?} is not a folder")).with_source(error)

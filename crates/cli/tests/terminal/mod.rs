@@ -192,6 +192,7 @@ pub(crate) fn stable() -> insta::Settings {
         (r"\b[0-9A-HJKMNP-TV-Z]{26}\b", "<---------- run --------->"),
         (r"sync-\d{8}-[0-9a-z]{6}", "sync-<-day-->-<--->"),
         (r"\b\d+\.\ds\b", "<s>"),
+        (r"tidelake-20\d\d-\d\d-\d\d\.jsonl", "tidelake-<- day ->.jsonl"),
         (r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<------- now ------>"),
         (r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z?", "<---------- now --------->"),
         (r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z?", "<now>"),
