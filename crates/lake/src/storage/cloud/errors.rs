@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use object_store::client::{HttpError, HttpErrorKind};
 use tidelake_model::{Error, ErrorKind};
 
 /// What a provider calls things, and what its users can do.
@@ -39,6 +40,22 @@ pub(super) fn is_gone_upload(error: &object_store::Error) -> bool {
     // tells the latter from other errors.
     let is_code = |code: String| matches!(code.as_str(), "NoSuchUpload" | "InvalidBlockList");
     is_missing_object(error) || code(&text).is_some_and(is_code)
+}
+
+/// Whether the line broke after a request was sent, so that nobody knows what the
+/// store made of it. What was not sent at all, the client has tried again itself.
+pub(super) fn is_cut_short(error: &object_store::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            return matches!(
+                error.kind(),
+                HttpErrorKind::Interrupted | HttpErrorKind::Decode | HttpErrorKind::Unknown
+            );
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn element(text: &str, name: &str) -> Option<String> {

@@ -13,6 +13,8 @@ mod settings;
 mod uploads;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,7 +25,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
 use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
 use super::{FoundUpload, PartPlace, Storage, Version, completed_earlier};
-use errors::{Words, explain, is_gone_upload, is_missing_object};
+use errors::{Words, explain, is_cut_short, is_gone_upload, is_missing_object};
 use uploads::Listing;
 
 pub use azure::{
@@ -61,6 +63,26 @@ pub struct CloudStorage {
     words: Words,
 }
 
+/// Waits before something is done again that the line cut short.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1600)];
+
+/// Does something again whose answer was lost. The client itself does so only with
+/// what it knows to be harmless, and never once an answer has begun; here every
+/// call may be repeated: who finds that a condition no longer holds reads again.
+async fn steadily<T, F>(work: impl Fn() -> F) -> object_store::Result<T>
+where
+    F: Future<Output = object_store::Result<T>>,
+{
+    for pause in PAUSES {
+        match work().await {
+            Err(error) if is_cut_short(&error) => tokio::time::sleep(pause).await,
+            done => return done,
+        }
+    }
+    work().await
+}
+
 impl CloudStorage {
     fn path(&self, key: &str) -> Result<Path> {
         let full = match (self.prefix.as_str(), key) {
@@ -91,10 +113,38 @@ impl CloudStorage {
 
     async fn put_mode(&self, key: &str, bytes: Bytes, mode: PutMode) -> Result<()> {
         let path = self.path(key)?;
-        let options = PutOptions { mode, ..PutOptions::default() };
-        let put = self.client.put_opts(&path, bytes.into(), options).await;
-        put.map_err(self.failed(key))?;
+        let put = steadily(|| {
+            let options = PutOptions { mode: mode.clone(), ..PutOptions::default() };
+            self.client.put_opts(&path, bytes.clone().into(), options)
+        });
+        put.await.map_err(self.failed(key))?;
         Ok(())
+    }
+
+    /// Gives up what a lost answer may have begun: nobody knows its id. Whatever
+    /// this cannot find or do is left to `cleanup`.
+    async fn abort_others(&self, begun: &UploadRef) {
+        let found = self.uploads_of(&begun.key).await.unwrap_or_default();
+        for other in found.iter().filter(|found| found.upload != *begun) {
+            let _ = self.abort(&other.upload).await;
+        }
+    }
+
+    /// The uploads whose path begins with a key's.
+    async fn uploads_from(&self, key: &str, path: &str) -> Result<Vec<FoundUpload>> {
+        let Some(listing) = &self.listing else { return Ok(Vec::new()) };
+        let found = steadily(|| listing.all(path)).await.map_err(self.failed(key))?;
+        let found = found.into_iter().filter_map(|(path, upload_id, initiated)| {
+            let upload = UploadRef { key: self.key(&path)?.to_owned(), upload_id };
+            Some(FoundUpload { upload, initiated })
+        });
+        Ok(found.collect())
+    }
+
+    async fn uploads_of(&self, key: &str) -> Result<Vec<FoundUpload>> {
+        let mut found = self.uploads_from(key, self.path(key)?.as_ref()).await?;
+        found.retain(|found| found.upload.key == key);
+        Ok(found)
     }
 
     fn version(&self, meta: &ObjectMeta) -> Result<Version> {
@@ -123,17 +173,24 @@ impl Storage for CloudStorage {
     }
 
     async fn get(&self, key: &str) -> Result<Option<(Bytes, Version)>> {
-        let object = match self.client.get(&self.path(key)?).await {
-            Err(error) if is_missing_object(&error) => return Ok(None),
-            got => got.map_err(self.failed(key))?,
-        };
-        let version = self.version(&object.meta)?;
-        let bytes = object.bytes().await.map_err(self.failed(key))?;
-        Ok(Some((bytes, version)))
+        let path = self.path(key)?;
+        let got = steadily(|| async {
+            let object = self.client.get(&path).await?;
+            let meta = object.meta.clone();
+            Ok((object.bytes().await?, meta))
+        });
+        match got.await {
+            Err(error) if is_missing_object(&error) => Ok(None),
+            got => {
+                let (bytes, meta) = got.map_err(self.failed(key))?;
+                Ok(Some((bytes, self.version(&meta)?)))
+            }
+        }
     }
 
     async fn head(&self, key: &str) -> Result<Option<u64>> {
-        match self.client.head(&self.path(key)?).await {
+        let path = self.path(key)?;
+        match steadily(|| self.client.head(&path)).await {
             Err(error) if is_missing_object(&error) => Ok(None),
             head => Ok(Some(head.map_err(self.failed(key))?.size)),
         }
@@ -141,7 +198,8 @@ impl Storage for CloudStorage {
 
     async fn range(&self, key: &str, range: Range<u64>) -> Result<Bytes> {
         let wanted = range.end.saturating_sub(range.start);
-        let got = self.client.get_range(&self.path(key)?, range.clone()).await;
+        let path = self.path(key)?;
+        let got = steadily(|| self.client.get_range(&path, range.clone())).await;
         let bytes = got.map_err(self.failed(key))?;
         if u64::try_from(bytes.len()).ok() != Some(wanted) {
             let message = format!("{} ends before byte {}", self.place(key), range.end);
@@ -152,8 +210,8 @@ impl Storage for CloudStorage {
 
     async fn list(&self, folder: &str) -> Result<Vec<String>> {
         let path = self.path(folder)?;
-        let stream = self.client.list(Some(&path));
-        let objects: Vec<_> = stream.try_collect().await.map_err(self.failed(folder))?;
+        let listed = steadily(|| self.client.list(Some(&path)).try_collect::<Vec<_>>()).await;
+        let objects = listed.map_err(self.failed(folder))?;
         let keys = objects.iter().filter_map(|object| self.key(object.location.as_ref()));
         let mut keys: Vec<_> = keys.map(str::to_owned).collect();
         keys.sort();
@@ -197,9 +255,18 @@ impl Storage for CloudStorage {
     }
 
     async fn begin(&self, key: &str) -> Result<UploadRef> {
-        let begun = self.client.create_multipart(&self.path(key)?).await;
-        let upload_id = begun.map_err(self.failed(key))?;
-        Ok(UploadRef { key: key.to_owned(), upload_id })
+        let path = self.path(key)?;
+        let attempts = AtomicU32::new(0);
+        let begun = steadily(|| {
+            attempts.fetch_add(1, Ordering::Relaxed);
+            self.client.create_multipart(&path)
+        });
+        let upload_id = begun.await.map_err(self.failed(key))?;
+        let upload = UploadRef { key: key.to_owned(), upload_id };
+        if attempts.load(Ordering::Relaxed) > 1 {
+            self.abort_others(&upload).await;
+        }
+        Ok(upload)
     }
 
     async fn put_part(
@@ -210,8 +277,10 @@ impl Storage for CloudStorage {
     ) -> Result<UploadPart> {
         let path = self.path(&upload.key)?;
         let index = usize::try_from(place.index).unwrap_or(usize::MAX);
-        let put = self.client.put_part(&path, &upload.upload_id, index, bytes.into()).await;
-        let part = put.map_err(self.failed(&upload.key))?;
+        let put = steadily(|| {
+            self.client.put_part(&path, &upload.upload_id, index, bytes.clone().into())
+        });
+        let part = put.await.map_err(self.failed(&upload.key))?;
         Ok(UploadPart { content_id: part.content_id })
     }
 
@@ -222,10 +291,12 @@ impl Storage for CloudStorage {
     async fn complete(&self, object: &StagedObject) -> Result<()> {
         let upload = &object.upload;
         let path = self.path(&upload.key)?;
-        let parts = object.parts.iter();
-        let parts = parts.map(|part| PartId { content_id: part.content_id.clone() }).collect();
-        let completed = self.client.complete_multipart(&path, &upload.upload_id, parts).await;
-        let error = completed.err();
+        let completed = steadily(|| {
+            let parts = object.parts.iter();
+            let parts = parts.map(|part| PartId { content_id: part.content_id.clone() }).collect();
+            self.client.complete_multipart(&path, &upload.upload_id, parts)
+        });
+        let error = completed.await.err();
         // An answer that was lost, or an earlier process, may have completed it.
         let found = self.head(&upload.key).await?;
         match error {
@@ -238,25 +309,21 @@ impl Storage for CloudStorage {
 
     async fn abort(&self, upload: &UploadRef) -> Result<()> {
         let path = self.path(&upload.key)?;
-        match self.client.abort_multipart(&path, &upload.upload_id).await {
+        match steadily(|| self.client.abort_multipart(&path, &upload.upload_id)).await {
             Err(error) if is_gone_upload(&error) => Ok(()),
             aborted => aborted.map_err(self.failed(&upload.key)),
         }
     }
 
     async fn uploads(&self, folder: &str) -> Result<Option<Vec<FoundUpload>>> {
-        let Some(listing) = &self.listing else { return Ok(None) };
-        let path = self.path(folder)?;
-        let prefix = match path.as_ref() {
+        if self.listing.is_none() {
+            return Ok(None);
+        }
+        let prefix = match self.path(folder)?.as_ref() {
             "" => String::new(),
             path => format!("{path}/"),
         };
-        let found = listing.all(&prefix).await.map_err(self.failed(folder))?;
-        let found = found.into_iter().filter_map(|(path, upload_id, initiated)| {
-            let upload = UploadRef { key: self.key(&path)?.to_owned(), upload_id };
-            Some(FoundUpload { upload, initiated })
-        });
-        Ok(Some(found.collect()))
+        self.uploads_from(folder, &prefix).await.map(Some)
     }
 
     /// The state store has recorded them; `cleanup` looks for others.
@@ -265,7 +332,8 @@ impl Storage for CloudStorage {
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
-        match self.client.delete(&self.path(key)?).await {
+        let path = self.path(key)?;
+        match steadily(|| self.client.delete(&path)).await {
             Err(error) if is_missing_object(&error) => Ok(()),
             deleted => deleted.map_err(self.failed(key)),
         }
