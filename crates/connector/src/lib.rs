@@ -62,6 +62,7 @@
 
 mod capabilities;
 pub mod conformance;
+mod diagnosis;
 mod extent;
 pub mod memory;
 mod publish;
@@ -70,6 +71,7 @@ mod source;
 pub mod sql;
 
 pub use capabilities::Capabilities;
+pub use diagnosis::{cursor_findings, missing_finding, null_finding, size_finding};
 pub use extent::{CursorExtent, cursor_extent, rows_outside};
 pub use publish::{LedgerEntry, Load, OpenRows, Publisher, TargetTable};
 pub use reading::{BatchStream, Counters, Reading};

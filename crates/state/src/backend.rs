@@ -59,6 +59,10 @@ impl<B: Backend> StateStore for B {
         Backend::location(self)
     }
 
+    async fn now(&self) -> Result<i128> {
+        self.transact(Access::Read, (), |rows, ()| rows.now()).await
+    }
+
     async fn create_sync(&self, sync: &SyncConfig) -> Result<()> {
         self.transact(Access::Write, sync.clone(), |rows, sync| Box::pin(syncs::create(rows, sync)))
             .await

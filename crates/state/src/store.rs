@@ -194,6 +194,9 @@ pub trait StateStore: Send + Sync {
     /// Where it is, without secrets, for messages.
     fn location(&self) -> String;
 
+    /// The store's own clock, in nanoseconds since the epoch.
+    async fn now(&self) -> Result<i128>;
+
     // Syncs.
 
     /// Stores a sync; `AlreadyExists` when the id is taken in its environment.

@@ -34,6 +34,7 @@ mod arrow_rows;
 mod connector;
 mod cursor;
 mod database;
+mod diagnose;
 mod find;
 mod publisher;
 mod source;

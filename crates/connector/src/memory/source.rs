@@ -16,6 +16,7 @@ use tokio::time::{Duration, Instant, sleep};
 use super::arrow_rows::{batch, size};
 use super::cursor::{Located, compare, contains, place};
 use super::database::{MemoryDatabase, Row, Stored};
+use super::diagnose::diagnose;
 use super::find::wanted;
 use crate::capabilities::Capabilities;
 use crate::reading::{Counters, Reading};
@@ -264,8 +265,8 @@ impl Source for MemorySource {
         reading(read, &stored, rows)
     }
 
-    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
-        Ok(vec![])
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        diagnose(&self.database, tables)
     }
 
     fn statement(&self, slice: &Slice) -> String {

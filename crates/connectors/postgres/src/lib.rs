@@ -10,6 +10,7 @@ mod column;
 mod config;
 mod copy;
 mod ddl;
+mod diagnose;
 mod encode;
 mod failure;
 mod fence;

@@ -13,6 +13,7 @@ use tidelake_model::{Error, ErrorKind, Result, Slice, Table};
 
 use crate::clock::clock;
 use crate::copy::CopyDecoder;
+use crate::diagnose::diagnose;
 use crate::failure::{ServerError, failure};
 use crate::find::find;
 use crate::highest::highest;
@@ -121,8 +122,8 @@ impl Source for PostgresSource {
         found.map_err(|error| error.in_table(&request.read.table))
     }
 
-    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
-        Ok(vec![])
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        diagnose(&self.pool, tables).await
     }
 
     fn statement(&self, slice: &Slice) -> String {

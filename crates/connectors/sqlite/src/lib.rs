@@ -15,6 +15,7 @@ mod cells;
 mod config;
 mod connection;
 pub mod demo;
+mod diagnose;
 mod dialect;
 mod find;
 mod forms;

@@ -17,6 +17,7 @@ use tidelake_watermark::{Fence, Kind, Value};
 
 use crate::catalogue::{check_columns, describe, tables};
 use crate::connection::{failure, open};
+use crate::diagnose::diagnose;
 use crate::find::find;
 use crate::forms::{cursor_forms, units};
 use crate::reader::{Shared, read};
@@ -184,8 +185,9 @@ impl Source for SqliteSource {
             .await
     }
 
-    async fn diagnose(&self, _tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
-        Ok(vec![])
+    async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
+        let (path, tables) = (self.path.clone(), tables.to_vec());
+        blocking(move || diagnose(&path, &tables)).await
     }
 
     fn statement(&self, slice: &Slice) -> String {

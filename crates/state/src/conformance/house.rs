@@ -13,6 +13,7 @@ use crate::store::{LockFilter, PruneFilter, RunFilter};
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("a_store_keeps_its_identity", |place| Box::pin(identity(place))),
+        Case::new("the_clock_goes_on", |place| Box::pin(clock(place))),
         Case::new("what_one_instance_writes_another_reads", |place| Box::pin(shared(place))),
         Case::new("truncating_leaves_nothing_and_another_identity", |place| Box::pin(empty(place))),
         Case::new("a_destroyed_store_can_be_made_again", |place| Box::pin(destroyed(place))),
@@ -30,6 +31,15 @@ async fn identity(place: Arc<dyn Place>) -> Outcome {
     ensure(!first.is_empty(), "it is empty")?;
     same("opened again", place.open().await?.identity().await?, first)?;
     ensure(!store.location().is_empty(), "it does not say where it is")
+}
+
+async fn clock(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    let before = store.now().await?;
+    place.pass(Duration::from_millis(20)).await;
+    let after = place.open().await?.now().await?;
+    ensure(after - before >= 20_000_000, "20 ms passed, and it shows less")?;
+    ensure(after - before < 60_000_000_000, "it shows a minute more")
 }
 
 async fn shared(place: Arc<dyn Place>) -> Outcome {

@@ -227,6 +227,10 @@ impl StateStore for FlakyStore {
         self.inner.location()
     }
 
+    async fn now(&self) -> Result<i128> {
+        self.inner.now().await
+    }
+
     async fn create_sync(&self, sync: &SyncConfig) -> Result<()> {
         self.inner.create_sync(sync).await
     }

@@ -4,6 +4,7 @@ mod bounds;
 mod catalogue;
 mod clock;
 mod cursors;
+mod diagnose;
 mod find;
 mod highest;
 mod slices;
@@ -27,6 +28,7 @@ pub fn source_cases() -> Vec<Case<dyn SourceFixture>> {
         find::cases(),
         stream::cases(),
         clock::cases(),
+        diagnose::cases(),
     ];
     groups.into_iter().flatten().collect()
 }
