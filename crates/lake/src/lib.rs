@@ -12,6 +12,7 @@
 //! [`TableLake::clean`].
 
 pub mod cdm;
+mod check;
 mod clean;
 mod commit;
 mod documents;
@@ -25,6 +26,7 @@ mod places;
 mod rewrite;
 pub mod storage;
 
+pub use check::FileFault;
 pub use documents::{latest_schema, manifest_schema};
 pub use garbage::{Garbage, MayGo};
 pub use lake::{Claim, Lake, TableLake};

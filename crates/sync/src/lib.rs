@@ -39,6 +39,7 @@ mod slices;
 mod status;
 mod table_run;
 mod tables;
+pub mod verify;
 pub mod watermarks;
 mod window;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tidelake_connector::sql::{Dialect, qualified, quote_text, select};
 use tidelake_connector::{Counters, FindRequest, Reading};
 use tidelake_model::{Error, ErrorKind, Result, TableRead};
+use tidelake_watermark::{Kind, Value};
 
-use crate::catalogue::{columns, relation};
+use crate::catalogue::{CatalogueColumn, columns, relation};
 use crate::copy::CopyDecoder;
 use crate::literal::PostgresDialect;
 use crate::pool::Pool;
@@ -42,7 +43,8 @@ pub(crate) async fn find(pool: &Arc<Pool>, request: &FindRequest) -> Result<Read
         let wire = place(column.name()).and_then(|place| wires.get(place)).copied();
         selected(column.name(), wire.unwrap_or(crate::types::Wire::Text))
     };
-    let query = select(&PostgresDialect, &read, column, Some(&condition(request)));
+    let finder = Finder { key: &request.key, columns: &columns };
+    let query = select(&PostgresDialect, &read, column, Some(&finder.condition(&request.values)));
     let schema = read.schema();
     let counters = Counters::default();
     let decoder =
@@ -51,48 +53,66 @@ pub(crate) async fn find(pool: &Arc<Pool>, request: &FindRequest) -> Result<Read
     tracing::debug!(table = %read.table, %statement, "looking rows up");
     match CopyReader::start(session, Arc::clone(pool), &statement, decoder).await {
         Ok(reader) => Ok(Reading { schema, batches: reader.into_stream(), counters }),
-        Err(error) => Err(misfit(pool, request).await?.unwrap_or(error)),
+        Err(error) => Err(misfit(pool, request, &finder).await?.unwrap_or(error)),
     }
 }
 
-/// True for the rows that are looked for. A literal without a type takes the type
-/// of its column, without its length: one that is too long is not cut to fit.
-fn condition(request: &FindRequest) -> String {
-    let rows: Vec<_> = request.values.iter().map(|values| row_condition(request, values)).collect();
-    if rows.is_empty() { "false".to_owned() } else { rows.join(" OR ") }
+/// Writes conditions on the key's columns.
+struct Finder<'a> {
+    key: &'a [String],
+    columns: &'a [CatalogueColumn],
 }
 
-fn row_condition(request: &FindRequest, values: &[Option<String>]) -> String {
-    if values.len() != request.key.len() || values.is_empty() {
-        return "false".to_owned();
+impl Finder<'_> {
+    /// True for the rows that are looked for.
+    fn condition(&self, values: &[Vec<Option<String>>]) -> String {
+        let rows: Vec<_> = values.iter().map(|values| self.row(values)).collect();
+        if rows.is_empty() { "false".to_owned() } else { rows.join(" OR ") }
     }
-    let cells: Vec<_> = request
-        .key
-        .iter()
-        .zip(values)
-        .map(|(name, value)| cell_condition(name, value.as_deref()))
-        .collect();
-    format!("({})", cells.join(" AND "))
-}
 
-fn cell_condition(name: &str, value: Option<&str>) -> String {
-    let name = PostgresDialect.quote(name);
-    match value {
-        None => format!("{name} IS NULL"),
+    fn row(&self, values: &[Option<String>]) -> String {
+        if values.len() != self.key.len() || values.is_empty() {
+            return "false".to_owned();
+        }
+        let cells = self.key.iter().zip(values);
+        let cells: Vec<_> = cells.map(|(name, value)| self.cell(name, value.as_deref())).collect();
+        format!("({})", cells.join(" AND "))
+    }
+
+    /// A literal without a type takes the type of its column, without its length:
+    /// one that is too long is not cut to fit. Times and bytes may be written as
+    /// the lake's values are.
+    fn cell(&self, name: &str, value: Option<&str>) -> String {
+        let quoted = PostgresDialect.quote(name);
+        let Some(text) = value else { return format!("{quoted} IS NULL") };
         // No value of this server holds a NUL.
-        Some(text) if text.contains('\0') => "false".to_owned(),
-        Some(text) => format!("{name} = {}", quote_text(text)),
+        if text.contains('\0') {
+            return "false".to_owned();
+        }
+        let column = self.columns.iter().find(|found| found.column.name() == name);
+        let kind = column.and_then(|found| found.column.cursor).map(|cursor| cursor.kind);
+        let parsed = kind
+            .filter(|kind| kind.is_time() || *kind == Kind::Binary)
+            .and_then(|kind| Value::parse(kind, text).ok());
+        match parsed {
+            Some(value) => format!("{quoted} = {}", PostgresDialect.literal(&value)),
+            None => format!("{quoted} = {}", quote_text(text)),
+        }
     }
 }
 
 /// Names the value that is none of its column's type, where that is why the
 /// look-up failed.
-async fn misfit(pool: &Arc<Pool>, request: &FindRequest) -> Result<Option<Error>> {
+async fn misfit(
+    pool: &Arc<Pool>,
+    request: &FindRequest,
+    finder: &Finder<'_>,
+) -> Result<Option<Error>> {
     let table = qualified(&PostgresDialect, &request.read.table);
     let session = pool.get().await?;
     for values in &request.values {
         for (name, value) in request.key.iter().zip(values) {
-            let condition = cell_condition(name, value.as_deref());
+            let condition = finder.cell(name, value.as_deref());
             let query = format!("SELECT FROM {table} WHERE {condition} LIMIT 0");
             let Some(code) = refused(&session, &query).await else { continue };
             let value = value.as_deref().unwrap_or("NULL");
@@ -122,33 +142,21 @@ async fn refused(session: &Session, query: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use tidelake_model::{Policies, TableName};
-
     use super::*;
 
     #[test]
     fn values_stay_in_their_quotes() {
-        let request = FindRequest {
-            read: TableRead {
-                table: TableName::new("s", "t"),
-                columns: vec![],
-                cursor: None,
-                range: None,
-                null_cursors: false,
-                policies: Policies::default(),
-                batch_bytes: 1,
-            },
-            key: vec!["a".into(), "b\"c".into()],
-            values: vec![
-                vec![Some("it's".into()), None],
-                vec![Some("x\0y".into()), Some("1".into())],
-                vec![Some("too few".into())],
-            ],
-        };
+        let key = ["a".to_owned(), "b\"c".to_owned()];
+        let finder = Finder { key: &key, columns: &[] };
+        let values = [
+            vec![Some("it's".into()), None],
+            vec![Some("x\0y".into()), Some("1".into())],
+            vec![Some("too few".into())],
+        ];
         assert_eq!(
-            condition(&request),
+            finder.condition(&values),
             r#"("a" = 'it''s' AND "b""c" IS NULL) OR (false AND "b""c" = '1') OR false"#
         );
-        assert_eq!(condition(&FindRequest { values: vec![], ..request }), "false");
+        assert_eq!(finder.condition(&[]), "false");
     }
 }
