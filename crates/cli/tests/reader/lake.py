@@ -6,13 +6,17 @@ a line of JSON on stdout:
     {"ask": "rows", "lake": {"folder": "/lake"}, "table": "main/orders"}
     {"ask": "rows", "lake": {"endpoint": "http://…", "bucket": "b", "prefix": "p"},
      "table": "raw/main/orders", "engine": "duckdb"}
+    … "lake": {"endpoint": …, "bucket": …, "prefix": …, "token": …} …
+    … "lake": {"endpoint": …, "container": …, "prefix": …, "sas": …} …
+    {"ask": "union", "lake": …, "table": …}
     {"ask": "folder", "lake": …, "table": …}
     {"ask": "objects", "lake": …, "table": …}
     {"ask": "document", "lake": …, "table": …, "key": "_tidelake/latest.json"}
 
 `rows` gives every row that counts, each value as text, NULL as null, sorted; `head`
 is null where nothing was committed. Each file is checked against its manifest: size,
-checksum, number of rows, schema. `folder` lists what a look into the folder shows,
+checksum, number of rows, schema. `union` gives the same of a table whose files have
+different schemas, as DuckDB reads them together by the names of their columns. `folder` lists what a look into the folder shows,
 `objects` everything in it with its checksum and the time of its last change.
 """
 
@@ -75,9 +79,11 @@ class Bucket:
         "aws4_request, SignedHeaders=host, Signature=none"
     }
 
-    def __init__(self, endpoint, bucket, prefix=""):
+    def __init__(self, endpoint, bucket, prefix="", token=None):
         self.base = f"{endpoint}/{bucket}"
         self.prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
+        if token:
+            self.ASKS = {"Authorization": f"Bearer {token}"}
 
     def fetch(self, url, attempts=10):
         try:
@@ -137,8 +143,41 @@ class Bucket:
                     yield [found.findtext("Key")[len(start):], found.findtext("UploadId")]
 
 
+class Container(Bucket):
+    """A container of Azure over plain HTTP, by a shared access signature."""
+
+    ASKS = {"x-ms-version": "2020-12-06"}
+
+    def __init__(self, endpoint, container, sas, prefix=""):
+        super().__init__(endpoint, container, prefix)
+        self.sas = sas
+
+    def fetch(self, url, attempts=10):
+        return super().fetch(f"{url}{'&' if '?' in url else '?'}{self.sas}", attempts)
+
+    def blobs(self, prefix, **more):
+        settings = {"restype": "container", "comp": "list", "prefix": prefix, **more}
+        while True:
+            page = xml.fromstring(self.fetch(f"{self.base}?{urllib.parse.urlencode(settings)}"))
+            yield from page.iter("Blob")
+            settings["marker"] = page.findtext("NextMarker")
+            if not settings["marker"]:
+                return
+
+    def keys(self, prefix):
+        start = f"{self.prefix}{prefix}/"
+        for found in self.blobs(start):
+            yield found.findtext("Name")[len(start):], found.findtext("Properties/Etag")
+
+    def uploads(self, prefix):
+        """Blocks that are in no blob: they cannot be given up, only forgotten."""
+        return []
+
+
 def store_of(lake):
-    return Folder(lake["folder"]) if "folder" in lake else Bucket(**lake)
+    if "folder" in lake:
+        return Folder(lake["folder"])
+    return Container(**lake) if "container" in lake else Bucket(**lake)
 
 
 class Table:
@@ -237,33 +276,29 @@ def by_duckdb(body):
     with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
         file.write(body)
         file.flush()
-        with duckdb.connect() as database:
-            relation = database.read_parquet(file.name)
-            names, kinds = relation.columns, [str(kind) for kind in relation.types]
-            zoned = [kind == "TIMESTAMP WITH TIME ZONE" for kind in kinds]
-            # Zoned times would ask for an extension and another Python package.
-            wanted = [
-                f'make_timestamp(epoch_us("{name}"))' if zone else f'"{name}"'
-                for name, zone in zip(names, zoned)
-            ]
-            rows = relation.project(", ".join(wanted)).fetchall()
+        return by_duckdb_together([file.name])
+
+
+def by_duckdb_together(paths):
+    with duckdb.connect() as database:
+        relation = database.read_parquet(paths, union_by_name=True)
+        names, kinds = relation.columns, [str(kind) for kind in relation.types]
+        zoned = [kind == "TIMESTAMP WITH TIME ZONE" for kind in kinds]
+        # Zoned times would ask for an extension and another Python package.
+        wanted = [
+            f'make_timestamp(epoch_us("{name}"))' if zone else f'"{name}"'
+            for name, zone in zip(names, zoned)
+        ]
+        rows = relation.project(", ".join(wanted)).fetchall()
     in_utc = lambda value, zone: value.replace(tzinfo=UTC) if zone and value else value
     return names, kinds, texts(map(in_utc, row, zoned) for row in rows)
 
 
-def rows(table):
-    if table.latest is None:
-        return {"columns": [], "types": [], "rows": [], "manifests": [], "files": []}
-    files = table.live_files()
-    found, schema = [], None
-    for file in files:
-        names, kinds, part = table.content(file)
-        if schema not in (None, (names, kinds)):
-            raise AssertionError(f"{file['key']} has another schema: {names} {kinds}")
-        schema = (names, kinds)
-        found += part
+NOTHING = {"columns": [], "types": [], "rows": [], "manifests": [], "files": []}
+
+
+def described(table, files, names, kinds, found):
     found.sort(key=lambda row: [(value is not None, value or "") for value in row])
-    names, kinds = schema or ([], [])
     listed, head = table.latest["manifests"], table.latest["head"]
     return {
         "head": next(table.manifest(run) for run in listed if run["run_id"] == head),
@@ -273,6 +308,37 @@ def rows(table):
         "manifests": [run["run_id"] for run in listed],
         "files": [file["key"] for file in files],
     }
+
+
+def union(table):
+    if table.latest is None:
+        return NOTHING
+    files = table.live_files()
+    for file in files:
+        table.content(file)
+    if not files:
+        return described(table, [], [], [], [])
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for number, file in enumerate(files):
+            paths.append(os.path.join(folder, f"{number}.parquet"))
+            with open(paths[-1], "wb") as copy:
+                copy.write(table.store.get(f"{table.name}/{file['key']}"))
+        return described(table, files, *by_duckdb_together(paths))
+
+
+def rows(table):
+    if table.latest is None:
+        return NOTHING
+    files = table.live_files()
+    found, schema = [], None
+    for file in files:
+        names, kinds, part = table.content(file)
+        if schema not in (None, (names, kinds)):
+            raise AssertionError(f"{file['key']} has another schema: {names} {kinds}")
+        schema = (names, kinds)
+        found += part
+    return described(table, files, *(schema or ([], [])), found)
 
 
 def folder(table):
@@ -311,6 +377,8 @@ def answer(request):
     table = Table(store_of(lake), lake, request["table"], request.get("engine", "pyarrow"))
     if request["ask"] == "rows":
         return rows(table)
+    if request["ask"] == "union":
+        return union(table)
     if request["ask"] == "folder":
         return folder(table)
     raise AssertionError(f"nobody knows how to {request['ask']!r}")

@@ -96,6 +96,12 @@ impl Reader {
         self.ask(&json!({"ask": "rows", "lake": lake, "table": table, "engine": engine}))
     }
 
+    /// Every row that counts, of files that may have different columns, as DuckDB
+    /// reads them together.
+    pub(crate) fn union(&self, lake: &Value, table: &str) -> Result<Rows, String> {
+        self.ask(&json!({"ask": "union", "lake": lake, "table": table}))
+    }
+
     /// What lies in the folder.
     pub(crate) fn folder(&self, lake: &Value, table: &str) -> Result<Folder, String> {
         self.ask(&json!({"ask": "folder", "lake": lake, "table": table}))
