@@ -61,6 +61,11 @@ impl Desk {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Takes a variable away again.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.environment.retain(|(other, _)| other != name);
+    }
+
     /// Hides a value that differs between machines.
     pub(crate) fn hide(&mut self, value: &str) {
         self.secrets.push(value.to_owned());
