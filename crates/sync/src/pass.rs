@@ -91,7 +91,7 @@ impl TableWork<'_> {
         for (name, count) in &written.counters {
             self.note(Notice::new(
                 NoticeCode::ValueChanged,
-                format!("{count} values could not be carried as they are ({name})"),
+                format!("{count} values could not be carried as they are ({})", counted(name)),
             ));
             self.report.counters.insert(name.clone(), *count);
         }
@@ -251,6 +251,14 @@ impl TableWork<'_> {
             lease: self.state.lease.clone(),
             record: Arc::clone(&self.record),
         }
+    }
+}
+
+/// A counter of changed values for people: its policy, and its column if it has one.
+fn counted(name: &str) -> String {
+    match name.split_once(':') {
+        Some((policy, column)) => format!("{policy}, column {column:?}"),
+        None => name.to_owned(),
     }
 }
 
