@@ -77,5 +77,6 @@ pub use publish::{LedgerEntry, Load, OpenRows, Publisher, TargetTable};
 pub use reading::{BatchStream, Counters, Reading};
 pub use source::{
     ClockReading, ClockRequest, Connector, DiagnosedTable, Effort, FencePurpose, FindRequest,
-    Finding, Highest, HighestRequest, Hold, Slices, Source, SplitRequest, TableFilter, Verdict,
+    Finding, Highest, HighestRequest, Hold, LogPosition, Slices, Source, SplitRequest, TableFilter,
+    Verdict,
 };

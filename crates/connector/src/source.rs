@@ -60,6 +60,22 @@ pub enum FencePurpose {
     Identifier,
 }
 
+/// What a reading of the clock has to do with the log that a server's copies
+/// follow.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LogPosition {
+    /// Nothing.
+    #[default]
+    Unasked,
+    /// It tells how far the log has come, read after the fence.
+    Wanted,
+    /// A copy first waits until it has come as far as another server told, for
+    /// `wait` at most. Where it has not by then, its own clock or fence hold back
+    /// what it may lack; a fence that must hold is an error. A server that is no
+    /// copy has come as far.
+    Reach(String),
+}
+
 /// What [`Source::clock`] is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockRequest {
@@ -73,6 +89,8 @@ pub struct ClockRequest {
     pub wait: Duration,
     /// Users whose transactions do not count.
     pub ignore_users: Vec<String>,
+    /// What is wanted of the server's log.
+    pub log: LogPosition,
 }
 
 /// The source's clock, and what is in flight.
@@ -88,6 +106,9 @@ pub struct ClockReading {
     pub fence_note: Option<String>,
     /// What the user should know, such as who holds the fence.
     pub notices: Vec<Notice>,
+    /// How far the log has come, in the server's own terms, where it was asked and
+    /// the server has one.
+    pub log_position: Option<String>,
 }
 
 /// How much a look at the highest value may cost.

@@ -21,6 +21,8 @@ pub(crate) struct RunContext {
     pub(crate) sync: SyncConfig,
     pub(crate) run_id: RunId,
     pub(crate) source: Arc<dyn Source>,
+    /// The source's primary, where the sync names it.
+    pub(crate) primary: Option<Arc<dyn Source>>,
     pub(crate) publisher: Option<Arc<dyn Publisher>>,
     pub(crate) lake: Lake,
     pub(crate) pool: Arc<Semaphore>,

@@ -15,6 +15,7 @@ use crate::columns::column_notices;
 use crate::cursor::{TableCursor, check_types};
 use crate::incremental::IncrementalRequest;
 use crate::lake_columns::select;
+use crate::primary::connect_primary;
 use crate::publish::check_places;
 use crate::reach::check_reach;
 use crate::run::{connect_publisher, connect_source};
@@ -61,6 +62,7 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
     }
     let storage = app.storages.open(&config.target.location).await?;
     let source = connect_source(app, &config).await?;
+    connect_primary(app, &config).await?;
     let publisher = connect_publisher(app, &config).await?;
 
     let tables = catalogue(&config, source.as_ref()).await?;

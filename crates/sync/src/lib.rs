@@ -27,6 +27,7 @@ mod one_table;
 mod pass;
 mod piece;
 mod plan;
+mod primary;
 mod publish;
 mod reach;
 mod recover;

@@ -54,7 +54,8 @@ impl<'a> OneTable<'a> {
         let tables = tables_of(&sync, source.as_ref()).await?;
         let names = tables.iter().filter_map(name_of).collect();
         let selected = find(tables, &request.table)?;
-        let systems = Systems { sync, source, publisher, lake };
+        // A range below the watermark needs no fence.
+        let systems = Systems { sync, source, primary: None, publisher, lake };
         Ok(Self { app, request, systems, selected, names })
     }
 

@@ -1,7 +1,7 @@
 //! What the next sync would do. Reads, never writes.
 
 use serde::Serialize;
-use tidelake_connector::SplitRequest;
+use tidelake_connector::{Source, SplitRequest};
 use tidelake_lake::Lake;
 use tidelake_model::{
     HeldLease, Notice, NoticeCode, Result, SyncConfig, TableName, WatermarkFilter,
@@ -12,6 +12,7 @@ use tidelake_watermark::Progress;
 use crate::application::Application;
 use crate::columns::{Shares, column_notices, table_read};
 use crate::create::watermark_settings;
+use crate::primary::connect_primary;
 use crate::run::{ErrorReport, connect_source, degree_of, readers};
 use crate::tables::{SelectedTable, table_key, tables_of};
 use crate::window::{Fixed, Fixer, describe, whole};
@@ -58,10 +59,12 @@ pub struct TablePlan {
 pub async fn plan(app: &Application, env: &str, sync_id: &str, cores: u32) -> Result<Plan> {
     let sync = app.state.sync(env, sync_id).await?;
     let source = connect_source(app, &sync).await?;
+    let primary = connect_primary(app, &sync).await?;
     let lake = Lake::new(app.storages.open(&sync.target.location).await?);
     let filter =
         LockFilter { env: Some(env.into()), scope: Some(sync_id.into()), ..Default::default() };
     let locks = app.state.locks(&filter).await?;
+    let sources = (source.as_ref(), primary.as_deref());
     let mut tables = vec![];
     for table in tables_of(&sync, source.as_ref()).await? {
         let selected = match table {
@@ -83,7 +86,7 @@ pub async fn plan(app: &Application, env: &str, sync_id: &str, cores: u32) -> Re
         plan.lease = locks.iter().find(|lock| lock.key.table.as_ref() == Some(&name)).cloned();
         plan.notices = column_notices(&selected);
         if let Err(error) =
-            plan_table(app, &sync, source.as_ref(), &selected, cores, &mut plan).await
+            plan_table(app, &sync, sources, &selected, cores, &mut plan).await
         {
             plan.error = Some((&error.in_table(&name)).into());
         }
@@ -112,7 +115,7 @@ fn empty_plan(table: &TableName, mode: &'static str) -> TablePlan {
 async fn plan_table(
     app: &Application,
     sync: &SyncConfig,
-    source: &dyn tidelake_connector::Source,
+    (source, primary): (&dyn Source, Option<&dyn Source>),
     selected: &SelectedTable,
     cores: u32,
     plan: &mut TablePlan,
@@ -134,7 +137,7 @@ async fn plan_table(
                 .into_iter()
                 .find(|record| record.column == settings.column)
                 .map_or(settings.initial, |record| record.progress);
-            let fixer = Fixer { sync, source, table: name, cursor, may_wait: false };
+            let fixer = Fixer { sync, source, primary, table: name, cursor, may_wait: false };
             let Fixed { window, notices, .. } = fixer.fix(&progress, None, false).await?;
             plan.notices.extend(notices);
             match window {

@@ -22,6 +22,7 @@ use crate::columns::Shares;
 use crate::context::RunContext;
 use crate::events::{Event, Events};
 use crate::metadata;
+use crate::primary::connect_primary;
 use crate::publish::check_places;
 use crate::retry::{PatientSource, Retry};
 use crate::table_run::{Task, run_table};
@@ -173,6 +174,7 @@ fn kind_name(kind: ErrorKind) -> &'static str {
 pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let sync = app.state.sync(&request.env, &request.sync_id).await?;
     let source = connect_source(app, &sync).await?;
+    let primary = connect_primary(app, &sync).await?;
     let publisher = connect_publisher(app, &sync).await?;
     let lake = Lake::new(app.storages.open(&sync.target.location).await?);
     let mut selected = vec![];
@@ -198,7 +200,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
         run_id,
         tables: selected.iter().map(|table| table.table.name.clone()).collect(),
     });
-    let systems = Systems { sync, source, publisher, lake };
+    let systems = Systems { sync, source, primary, publisher, lake };
     let context = context(app, request, systems, &begun).await?;
     let work = work(&context, selected, begun.tables);
     let mut done = tokio::select! {
@@ -223,6 +225,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
 pub(crate) struct Systems {
     pub(crate) sync: SyncConfig,
     pub(crate) source: Arc<dyn Source>,
+    pub(crate) primary: Option<Arc<dyn Source>>,
     pub(crate) publisher: Option<Arc<dyn Publisher>>,
     pub(crate) lake: Lake,
 }
@@ -234,7 +237,7 @@ pub(crate) async fn context(
     systems: Systems,
     begun: &Begun,
 ) -> Result<RunContext> {
-    let Systems { sync, source, publisher, lake } = systems;
+    let Systems { sync, source, primary, publisher, lake } = systems;
     let (degree, readers) = readers(&sync, request.cores);
     let stop = request.cancel.child_token();
     let run_id = begun.run.run_id;
@@ -243,6 +246,7 @@ pub(crate) async fn context(
         app: app.clone(),
         run_id,
         source: PatientSource::new(source, &retry),
+        primary: primary.map(|primary| PatientSource::new(primary, &retry)),
         publisher,
         lake,
         pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
@@ -366,7 +370,7 @@ pub(crate) async fn connect_source(
 }
 
 /// For what is done before a run has begun.
-fn retry_of(app: &Application, stop: &CancellationToken) -> Arc<Retry> {
+pub(crate) fn retry_of(app: &Application, stop: &CancellationToken) -> Arc<Retry> {
     Retry::new(app.patience, RunId::from_number(0), stop.clone())
 }
 

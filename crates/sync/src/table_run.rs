@@ -168,6 +168,7 @@ impl<'a> TableWork<'a> {
         Fixer {
             sync: &self.run.sync,
             source: self.run.source.as_ref(),
+            primary: self.run.primary.as_deref(),
             table,
             cursor,
             may_wait: true,

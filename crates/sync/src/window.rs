@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use chrono::{Offset, TimeZone};
 use tidelake_connector::{
-    Capabilities, ClockReading, ClockRequest, Effort, FencePurpose, Highest, HighestRequest, Source,
+    Capabilities, ClockReading, ClockRequest, Effort, FencePurpose, Highest, HighestRequest,
+    LogPosition, Source,
 };
 use tidelake_model::{
     Error, ErrorKind, FenceMode, Notice, NoticeCode, NullCursor, Purpose, Result, SyncConfig,
@@ -18,6 +19,7 @@ use tidelake_watermark::{
 };
 
 use crate::cursor::TableCursor;
+use crate::primary::clock_of_copy;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
@@ -58,6 +60,8 @@ pub(crate) struct Fixer<'a> {
     pub(crate) source: &'a dyn Source,
     /// The table.
     pub(crate) table: &'a TableName,
+    /// Where what is in flight is seen, if not at the source itself.
+    pub(crate) primary: Option<&'a dyn Source>,
     /// Its cursor.
     pub(crate) cursor: &'a TableCursor,
     /// Whether this may wait for writers in flight.
@@ -191,8 +195,13 @@ impl Fixer<'_> {
             mode: self.sync.fence.mode,
             wait: Duration::from_secs(wait),
             ignore_users: self.sync.fence.ignore_users.clone(),
+            log: LogPosition::Unasked,
         };
-        self.source.clock(&request).await.map_err(|error| error.in_table(self.table))
+        let reading = match self.primary.filter(|_| *purpose != FencePurpose::None) {
+            Some(primary) => clock_of_copy(primary, self.source, request).await,
+            None => self.source.clock(&request).await,
+        };
+        reading.map_err(|error| error.in_table(self.table))
     }
 
     async fn highest(&self, effort: Effort, count_nulls: bool) -> Result<Highest> {

@@ -167,7 +167,7 @@ impl Source for MemorySource {
         };
         let fenced = request.mode != FenceMode::Off && request.purpose != FencePurpose::None;
         let fence_note = fenced.then(|| "the transactions of the memory database".to_owned());
-        Ok(ClockReading { now, zone, fence, fence_note, notices })
+        Ok(ClockReading { now, zone, fence, fence_note, notices, log_position: None })
     }
 
     async fn highest(&self, request: &HighestRequest) -> Result<Highest> {

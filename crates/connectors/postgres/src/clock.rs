@@ -1,7 +1,7 @@
 //! The server's clock.
 
-use tidelake_connector::{ClockReading, ClockRequest, FencePurpose};
-use tidelake_model::{Error, ErrorKind, FenceMode, Notice, NoticeCode, Result, instant_text};
+use tidelake_connector::{ClockReading, ClockRequest, FencePurpose, LogPosition};
+use tidelake_model::{Error, ErrorKind, FenceMode, Notice, NoticeCode, Result};
 use tidelake_watermark::{Fence, Kind, Value};
 
 use crate::catalogue::get;
@@ -9,12 +9,13 @@ use crate::failure::failure;
 use crate::fence::{identifier_fence, time_fence};
 use crate::internal;
 use crate::pool::Pool;
-use crate::session::Session;
+use crate::session::{Session, pooled};
+use crate::standby;
 
 /// The reset value of a setting is what the server, the database or the role
 /// says, whatever the session pinned.
 const NOW: &str = "
-SELECT clock_timestamp()::text, pg_is_in_recovery(), pg_last_xact_replay_timestamp()::text,
+SELECT clock_timestamp()::text, pg_is_in_recovery(),
        coalesce((SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'), 'UTC')";
 
 /// What the fence of one request came to.
@@ -56,54 +57,39 @@ pub(crate) async fn clock(pool: &Pool, request: &ClockRequest) -> Result<ClockRe
 }
 
 async fn read(pool: &Pool, session: &Session, request: &ClockRequest) -> Result<ClockReading> {
-    let row = session.client.query_typed_one(NOW, &[]).await;
+    let query = format!("{NOW}, {}", Session::IDENTITY);
+    let row = session.client.query_typed_one(&query, &[]).await;
     let row = row.map_err(|error| failure(error, "the server's clock cannot be read"))?;
+    if !session.is_identity(get(&row, 3)?) {
+        return Err(pooled());
+    }
     let now = instant(get(&row, 0)?)?;
-    let zone = get(&row, 3)?;
-    let fenced = if get(&row, 1)? {
-        standby(request, get(&row, 2)?)?
-    } else if request.mode == FenceMode::Off {
-        None
-    } else {
-        match request.purpose {
-            FencePurpose::None => None,
-            FencePurpose::Time => Some(time_fence(pool, session, request, now).await?),
-            FencePurpose::Identifier => Some(identifier_fence(session, request).await?),
-        }
+    let reading = ClockReading {
+        now,
+        zone: get(&row, 2)?,
+        fence: Fence::Open,
+        fence_note: None,
+        notices: vec![],
+        log_position: None,
     };
-    let reading = ClockReading { now, zone, fence: Fence::Open, fence_note: None, notices: vec![] };
+    if get(&row, 1)? {
+        return standby::reading(session, request, reading).await;
+    }
+    let fenced = match request.purpose {
+        _ if request.mode == FenceMode::Off => None,
+        FencePurpose::None => None,
+        FencePurpose::Time => Some(time_fence(pool, session, request, now).await?),
+        FencePurpose::Identifier => Some(identifier_fence(session, request).await?),
+    };
+    // Who has ended before the fence was read wrote all of it before this.
+    let log_position = match request.log {
+        LogPosition::Wanted => Some(standby::position(session).await?),
+        LogPosition::Unasked | LogPosition::Reach(_) => None,
+    };
     Ok(match fenced {
-        None => reading,
+        None => ClockReading { log_position, ..reading },
         Some(Fenced { fence, note, notices }) => {
-            ClockReading { fence, fence_note: Some(note), notices, ..reading }
+            ClockReading { fence, fence_note: Some(note), notices, log_position, ..reading }
         }
     })
-}
-
-/// A standby cannot see who writes on the primary, and is behind it.
-fn standby(request: &ClockRequest, replayed: Option<&str>) -> Result<Option<Fenced>> {
-    let mut notices = vec![];
-    let wanted = request.purpose != FencePurpose::None && request.mode != FenceMode::Off;
-    if wanted {
-        let why = "the server is a standby and cannot see the primary's transactions";
-        notices.push(unavailable(request.mode, why, "read from the primary")?);
-    }
-    // The time of replay bounds time stamps; it says nothing about numbers.
-    if request.purpose == FencePurpose::Identifier {
-        let note = "standby: numbers are not fenced".to_owned();
-        return Ok(Some(Fenced { fence: Fence::Open, note, notices }));
-    }
-    Ok(Some(match replayed {
-        Some(text) => {
-            let instant = instant(text)?;
-            let note = format!("standby, replayed up to {}", instant_text(instant));
-            Fenced { fence: Fence::Before(instant), note, notices }
-        }
-        None if wanted => {
-            let message = "the standby has not replayed a transaction since it started";
-            notices.push(Notice::new(NoticeCode::FenceClosed, message));
-            Fenced { fence: Fence::Closed, note: message.to_owned(), notices }
-        }
-        None => return Ok(None),
-    }))
 }

@@ -1,6 +1,7 @@
 //! What a credential says about a server.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -59,6 +60,19 @@ pub struct PostgresConfig {
     /// Seconds to wait for a connection.
     #[serde(default = "default_connect_timeout")]
     pub connect_timeout: u64,
+    /// Seconds that one statement may take, the copying of a slice included; 0 for
+    /// no limit, also where the user or the database has one.
+    #[serde(default)]
+    pub statement_timeout: u64,
+    /// Seconds without a byte after which the server is asked on another
+    /// connection whether it still works on the statement; 0 to wait for ever.
+    #[serde(default = "default_stall_timeout")]
+    pub stall_timeout: u64,
+    /// Seconds of silence after which the operating system checks that the other
+    /// end is still there; a connection whose other end is gone is given up after
+    /// about twice that time.
+    #[serde(default = "default_keepalive")]
+    pub keepalive: u64,
 }
 
 fn default_port() -> u16 {
@@ -73,7 +87,20 @@ fn default_connect_timeout() -> u64 {
     15
 }
 
+fn default_stall_timeout() -> u64 {
+    60
+}
+
+fn default_keepalive() -> u64 {
+    60
+}
+
 impl PostgresConfig {
+    /// How long to wait for a byte before the server is asked.
+    pub(crate) fn stall_limit(&self) -> Option<Duration> {
+        (self.stall_timeout > 0).then(|| Duration::from_secs(self.stall_timeout))
+    }
+
     /// The encryption that is meant; a contradiction is an error.
     pub(crate) fn tls_mode(&self) -> Result<TlsMode> {
         match (self.sslmode, self.trust_server_certificate) {

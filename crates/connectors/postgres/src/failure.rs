@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-use tidelake_model::{Error, ErrorKind};
+use tidelake_model::{Again, Error, ErrorKind};
 use tokio_postgres::error::DbError;
 
 /// An error that the server sent.
@@ -49,7 +49,8 @@ impl ServerError {
         let class = self.code.get(..2).unwrap_or("");
         match (class, self.code.as_str()) {
             (_, "28P01" | "28000" | "42501") => ErrorKind::Denied,
-            (_, "3D000" | "42P01" | "3F000") => ErrorKind::NotFound,
+            // The last one: the database was dropped under a session.
+            (_, "3D000" | "42P01" | "3F000" | "57P04") => ErrorKind::NotFound,
             // A cancelled, conflicting or locked-out statement may succeed later.
             ("08" | "53" | "40" | "57" | "58", _) | (_, "55P03" | "25P03" | "25P04") => {
                 ErrorKind::Unavailable
@@ -57,6 +58,20 @@ impl ServerError {
             ("22" | "23", _) | (_, "42703" | "42804") => ErrorKind::Data,
             ("0A", _) => ErrorKind::Unsupported,
             _ => ErrorKind::Internal,
+        }
+    }
+
+    /// What may be tried again, where the kind does not say it.
+    fn again(&self) -> Option<Again> {
+        match self.code.as_str() {
+            // A standby gave up what stood in the way of its replay: the snapshots
+            // of all our sessions, or soon will be.
+            "40001" | "40P01" => Some(Again::Afresh),
+            // A limit or a person ended it, a lock was waited for long enough, or
+            // the server's disk is full or broken: all as before at the next try.
+            "57014" | "55P03" | "25P03" | "25P04" | "57P05" => Some(Again::Never),
+            "53100" | "53400" | "58030" | "58P01" => Some(Again::Never),
+            _ => None,
         }
     }
 
@@ -69,7 +84,17 @@ impl ServerError {
             "42501" => "grant the user the privilege, SELECT on a table that is read for example",
             "3D000" => "check the database's name",
             "53300" => "raise max_connections, or lower --n-jobs and --parallel",
+            "53100" | "53400" | "58030" | "58P01" => "look at the server's disks and its log",
             "55P03" => "another session holds a lock on the table; try again when it has ended",
+            "57014" if self.message.contains("statement timeout") => {
+                "raise statement_timeout in the credential, or leave it out: without it nothing \
+                 is cut off"
+            }
+            "57014" => "somebody cancelled the statement on the server; ask who, and run it again",
+            "25P03" | "25P04" | "57P05" => {
+                "a time-out of the server or of a pooler ended the session; connect to the server \
+                 itself, whose time-outs are switched off for the session"
+            }
             "40001" => "on a standby, raise max_standby_streaming_delay or read from the primary",
             _ => return None,
         })
@@ -82,6 +107,10 @@ impl ServerError {
             Some(hint) => error.with_hint(hint),
             None => error,
         };
+        let error = match self.again() {
+            Some(again) => error.with_again(again),
+            None => error,
+        };
         error.with_source(self)
     }
 }
@@ -92,10 +121,12 @@ pub(crate) fn failure(error: tokio_postgres::Error, doing: &str) -> Error {
     if let Some(server) = error.as_db_error() {
         return ServerError::from(server).into_error(doing);
     }
-    let unavailable = error.is_closed()
-        || error.source().is_some_and(|cause| cause.downcast_ref::<io::Error>().is_some());
     let text = error.to_string();
-    if text.starts_with("error performing TLS") {
+    let cause = io_cause(&error);
+    let is_tls = text.starts_with("error performing TLS");
+    // What is wrong with a certificate comes as an error of input as well.
+    let unavailable = error.is_closed() || cause.is_some_and(|cause| !is_tls || was_cut(cause));
+    if is_tls && !unavailable {
         return Error::new(ErrorKind::Configuration, format!("{doing}: tls failed"))
             .with_hint("check sslmode and sslrootcert, and that the certificate names the server")
             .with_source(error);
@@ -109,6 +140,29 @@ pub(crate) fn failure(error: tokio_postgres::Error, doing: &str) -> Error {
     Error::new(kind, doing).with_source(error)
 }
 
+/// The first error of input or output among the causes.
+fn io_cause(error: &tokio_postgres::Error) -> Option<&io::Error> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn was_cut(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::TimedOut
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
 /// The error for a connection that broke.
 pub(crate) fn broken(error: io::Error, doing: &str) -> Error {
     Error::new(ErrorKind::Unavailable, doing).with_source(error)
@@ -120,20 +174,32 @@ mod tests {
 
     #[test]
     fn codes_say_what_the_caller_can_do() {
-        for (code, kind) in [
-            ("28P01", ErrorKind::Denied),
-            ("42501", ErrorKind::Denied),
-            ("3D000", ErrorKind::NotFound),
-            ("57P01", ErrorKind::Unavailable),
-            ("57P03", ErrorKind::Unavailable),
-            ("53300", ErrorKind::Unavailable),
-            ("40001", ErrorKind::Unavailable),
-            ("22003", ErrorKind::Data),
-            ("42601", ErrorKind::Internal),
-            ("", ErrorKind::Internal),
+        use Again::{Afresh, Never, Same};
+        for (code, kind, again) in [
+            ("28P01", ErrorKind::Denied, Never),
+            ("28000", ErrorKind::Denied, Never),
+            ("42501", ErrorKind::Denied, Never),
+            ("3D000", ErrorKind::NotFound, Never),
+            ("57P04", ErrorKind::NotFound, Never),
+            ("08006", ErrorKind::Unavailable, Same),
+            ("08P01", ErrorKind::Unavailable, Same),
+            ("57P01", ErrorKind::Unavailable, Same),
+            ("57P02", ErrorKind::Unavailable, Same),
+            ("57P03", ErrorKind::Unavailable, Same),
+            ("53300", ErrorKind::Unavailable, Same),
+            ("53100", ErrorKind::Unavailable, Never),
+            ("40001", ErrorKind::Unavailable, Afresh),
+            ("40P01", ErrorKind::Unavailable, Afresh),
+            ("57014", ErrorKind::Unavailable, Never),
+            ("55P03", ErrorKind::Unavailable, Never),
+            ("22003", ErrorKind::Data, Never),
+            ("42703", ErrorKind::Data, Never),
+            ("42601", ErrorKind::Internal, Never),
+            ("", ErrorKind::Internal, Never),
         ] {
             let error = ServerError { code: code.into(), message: String::new() };
-            assert_eq!(error.into_error("x").kind(), kind, "{code}");
+            let error = error.into_error("x");
+            assert_eq!((error.kind(), error.again()), (kind, again), "{code}");
         }
     }
 

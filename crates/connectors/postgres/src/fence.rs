@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidelake_connector::ClockRequest;
 use tidelake_model::{
-    Error, ErrorKind, FenceMode, Notice, NoticeCode, Result, TableName, instant_text,
+    Again, Error, ErrorKind, FenceMode, Notice, NoticeCode, Result, TableName, instant_text,
 };
 use tidelake_watermark::{FENCE_SETBACK_NANOS, Fence};
 use tokio_postgres::Row;
@@ -216,7 +216,9 @@ pub(crate) async fn time_fence(
 
 fn closed(request: &ClockRequest, message: String) -> Result<Fenced> {
     if request.mode == FenceMode::Require {
+        // It was waited for as long as the user said.
         return Err(Error::new(ErrorKind::Unavailable, message)
+            .with_again(Again::Never)
             .with_hint("end those transactions, or name their users with --inflight-ignore"));
     }
     let notices = vec![Notice::new(NoticeCode::FenceClosed, message.clone())];

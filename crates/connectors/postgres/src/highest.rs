@@ -158,7 +158,8 @@ async fn count(
     tracing::debug!(%statement, "counting rows");
     session.run(&format!("SET statement_timeout = {COUNT_LIMIT}"), DOING).await?;
     let row = session.client.query_typed_one(&statement, &[]).await;
-    session.run("SET statement_timeout = 0", DOING).await?;
+    let limit = &session.statement_timeout;
+    session.run(&format!("SET statement_timeout = '{limit}'"), DOING).await?;
     match row {
         Ok(row) => Ok(u64::try_from(get::<i64>(&row, 0)?).ok()),
         Err(error) if error.code().is_some_and(|code| code.code() == "57014") => Ok(None),

@@ -14,18 +14,21 @@ mod diagnose;
 mod encode;
 mod failure;
 mod fence;
+mod find;
 #[doc(hidden)]
 pub mod fuzzing;
-mod find;
 mod highest;
 mod literal;
 mod numeric;
 mod pool;
+mod pooler;
 mod publish;
 mod reader;
 mod session;
 mod source;
 mod split;
+mod stall;
+mod standby;
 mod tap;
 mod tls;
 mod types;
@@ -75,6 +78,7 @@ async fn connected(info: &CredentialInfo, role: Role) -> Result<Arc<Pool>> {
     let config: PostgresConfig = info.parse()?;
     let pool = Arc::new(Pool::new(config, role)?);
     let session = pool.get().await?;
+    pooler::check(&pool, &session).await?;
     pool.put(session);
     Ok(pool)
 }

@@ -34,6 +34,11 @@ impl Pool {
         if let Some(session) = self.take_idle() {
             return Ok(session);
         }
+        self.open().await
+    }
+
+    /// A new session.
+    pub(crate) async fn open(&self) -> Result<Session> {
         Session::open(&self.config, self.role, &self.open).await
     }
 

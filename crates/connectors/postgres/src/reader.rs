@@ -12,6 +12,7 @@ use crate::failure::{ServerError, broken};
 use crate::internal;
 use crate::pool::Pool;
 use crate::session::{Session, cancel};
+use crate::stall::still_works;
 use crate::tap::Borrowed;
 
 const BUFFER: usize = 256 << 10;
@@ -30,14 +31,17 @@ struct Message {
 /// The connection's bytes, cut into messages.
 struct Messages {
     line: Borrowed,
+    pool: Arc<Pool>,
+    /// The server's process at the other end.
+    pid: i32,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
 }
 
 impl Messages {
-    fn new(line: Borrowed) -> Self {
-        Self { line, buffer: vec![0; BUFFER], start: 0, end: 0 }
+    fn new(line: Borrowed, pool: Arc<Pool>, pid: i32) -> Self {
+        Self { line, pool, pid, buffer: vec![0; BUFFER], start: 0, end: 0 }
     }
 
     /// The next message that is complete in the buffer.
@@ -80,7 +84,16 @@ impl Messages {
             self.buffer.shrink_to(wanted.max(BUFFER).max(self.end));
         }
         let space = self.buffer.get_mut(self.end..).unwrap_or(&mut []);
-        let read = self.line.read(space).await.map_err(|error| broken(error, DOING))?;
+        let read = match self.pool.config.stall_limit() {
+            None => self.line.read(space).await,
+            Some(limit) => loop {
+                match tokio::time::timeout(limit, self.line.read(space)).await {
+                    Ok(read) => break read,
+                    Err(_) => still_works(&self.pool, &[self.pid]).await?,
+                }
+            },
+        };
+        let read = read.map_err(|error| broken(error, DOING))?;
         if read == 0 {
             return Err(Error::new(ErrorKind::Unavailable, DOING)
                 .with_source("the server closed the connection"));
@@ -145,7 +158,7 @@ impl CopyReader {
         statement: &str,
         decoder: CopyDecoder,
     ) -> Result<Self> {
-        let messages = Messages::new(session.tap.borrow());
+        let messages = Messages::new(session.tap.borrow(), Arc::clone(&pool), session.pid);
         let mut reader = Self {
             messages: Some(messages),
             session: Some(session),

@@ -1,6 +1,7 @@
 //! PostgreSQL as a source.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use tidelake_connector::{
     Capabilities, ClockReading, ClockRequest, Counters, DiagnosedTable, FindRequest, Finding,
     Highest, HighestRequest, Reading, Slices, Source, SplitRequest, TableFilter,
 };
-use tidelake_model::{Error, ErrorKind, Result, Slice, Table};
+use tidelake_model::{Again, Error, ErrorKind, Result, Slice, Table};
 
 use crate::clock::clock;
 use crate::copy::CopyDecoder;
@@ -21,6 +22,7 @@ use crate::internal;
 use crate::pool::Pool;
 use crate::reader::CopyReader;
 use crate::split::{Part, split, statement};
+use crate::stall::watched;
 use crate::{catalogue, session::Session};
 
 /// A database that is read from.
@@ -69,14 +71,15 @@ async fn enter(session: &Session, snapshot: &str) -> Result<()> {
         quote_text(snapshot)
     );
     let doing = "the snapshot cannot be entered";
-    session.client.batch_execute(&statements).await.map_err(|error| match error.as_db_error() {
+    session.run_pinned(&statements).await.map_err(|error| match error.as_db_error() {
         // It ended with the transaction that exported it.
         Some(server) if matches!(server.code().code(), "22023" | "55000" | "42704" | "58P01") => {
             Error::new(ErrorKind::Unavailable, "the snapshot of this read has ended")
+                .with_again(Again::Afresh)
                 .with_source(ServerError::from(server))
         }
         _ => failure(error, doing),
-    })
+    })?
 }
 
 #[async_trait]
@@ -94,22 +97,25 @@ impl Source for PostgresSource {
     }
 
     async fn tables(&self, filter: &TableFilter) -> Result<Vec<Table>> {
-        let session = self.pool.get().await?;
-        let tables = catalogue::tables(&session, filter).await;
-        self.pool.put(session);
-        tables
+        watched(&self.pool, Duration::ZERO, async {
+            let session = self.pool.get().await?;
+            let tables = catalogue::tables(&session, filter).await;
+            self.pool.put(session);
+            tables
+        })
+        .await
     }
 
     async fn clock(&self, request: &ClockRequest) -> Result<ClockReading> {
-        clock(&self.pool, request).await
+        watched(&self.pool, request.wait, clock(&self.pool, request)).await
     }
 
     async fn highest(&self, request: &HighestRequest) -> Result<Highest> {
-        highest(&self.pool, request).await
+        watched(&self.pool, Duration::ZERO, highest(&self.pool, request)).await
     }
 
     async fn split(&self, request: &SplitRequest) -> Result<Slices> {
-        split(&self.pool, request).await
+        watched(&self.pool, Duration::ZERO, split(&self.pool, request)).await
     }
 
     async fn read(&self, slice: &Slice) -> Result<Reading> {
@@ -123,7 +129,7 @@ impl Source for PostgresSource {
     }
 
     async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
-        diagnose(&self.pool, tables).await
+        watched(&self.pool, Duration::ZERO, diagnose(&self.pool, tables)).await
     }
 
     fn statement(&self, slice: &Slice) -> String {

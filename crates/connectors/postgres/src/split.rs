@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tidelake_connector::sql::{Dialect, check, qualified, quote_text, select};
 use tidelake_connector::{Slices, SplitRequest};
-use tidelake_model::{Error, ErrorKind, ReadMethod, Result, Slice, TableName, TableRead};
+use tidelake_model::{Again, Error, ErrorKind, ReadMethod, Result, Slice, TableName, TableRead};
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::types::Type;
 
@@ -14,7 +14,7 @@ use crate::failure::failure;
 use crate::internal;
 use crate::literal::PostgresDialect;
 use crate::pool::Pool;
-use crate::session::Session;
+use crate::session::{Session, pooled};
 use crate::types::{Wire, selected, wire_for};
 
 const DOING: &str = "the snapshot cannot be taken";
@@ -157,12 +157,17 @@ async fn export(
     session.run(&lock, "the table cannot be locked for reading").await?;
     let again = relation(session, &read.table).await?.ok_or_else(missing)?;
     if again.oid != found.oid {
-        return Err(Error::new(ErrorKind::Unavailable, "the table was replaced meanwhile"));
+        return Err(Error::new(ErrorKind::Unavailable, "the table was replaced meanwhile")
+            .with_again(Again::Afresh));
     }
     let columns = columns(session, &[found.oid]).await?.remove(&found.oid).unwrap_or_default();
     let wires = wires(read, &columns)?;
-    let row = session.client.query_typed_one("SELECT pg_export_snapshot()", &[]).await;
+    let query = format!("SELECT pg_export_snapshot(), {}", Session::IDENTITY);
+    let row = session.client.query_typed_one(&query, &[]).await;
     let row = row.map_err(|error| failure(error, DOING))?;
+    if !session.is_identity(get(&row, 1)?) {
+        return Err(pooled());
+    }
     let pieces = pieces(session, request, &found, &columns, &wires).await?;
     Ok((get(&row, 0)?, wires, pieces))
 }

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use common::Database;
 use serde_json::json;
-use tidelake_connector::{ClockReading, ClockRequest, Connector, FencePurpose, Source};
+use tidelake_connector::{
+    ClockReading, ClockRequest, Connector, FencePurpose, LogPosition, Source,
+};
 use tidelake_model::{ErrorKind, FenceMode, NoticeCode, TableName};
 use tidelake_postgres::Postgres;
 use tidelake_watermark::Fence;
@@ -28,6 +30,7 @@ fn request(table: &str, purpose: FencePurpose) -> ClockRequest {
         mode: FenceMode::Auto,
         wait: Duration::ZERO,
         ignore_users: vec![],
+        log: LogPosition::Unasked,
     }
 }
 

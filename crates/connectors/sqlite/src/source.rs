@@ -123,6 +123,7 @@ impl Source for SqliteSource {
                 fence: Fence::Open,
                 fence_note: Some("writers are serialised, none commits behind another".to_owned()),
                 notices: vec![],
+                log_position: None,
             })
         })
         .await

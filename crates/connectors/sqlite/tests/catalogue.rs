@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 
 use support::{Database, connect};
-use tidelake_connector::{ClockRequest, Connector, FencePurpose, TableFilter};
+use tidelake_connector::{ClockRequest, Connector, FencePurpose, LogPosition, TableFilter};
 use tidelake_model::{CredentialInfo, ErrorKind, FenceMode, TableKind, TableName};
 use tidelake_sqlite::{SqliteConnector, demo};
 use tidelake_watermark::Fence;
@@ -195,6 +195,7 @@ async fn the_clock_is_in_utc_and_open() {
         mode: FenceMode::Require,
         wait: std::time::Duration::ZERO,
         ignore_users: vec![],
+        log: LogPosition::Unasked,
     };
     let reading = database.source.clock(&request).await.unwrap();
     assert_eq!((reading.zone.as_str(), reading.fence), ("UTC", Fence::Open));

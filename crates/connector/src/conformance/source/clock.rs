@@ -9,7 +9,7 @@ use super::SourceCase;
 use crate::conformance::harness::{ensure, ensure_same};
 use crate::conformance::subject::{Subject, row};
 use crate::conformance::{Failure, Need, Outcome, SourceFixture};
-use crate::source::{ClockReading, ClockRequest, FencePurpose};
+use crate::source::{ClockReading, ClockRequest, FencePurpose, LogPosition};
 
 /// A server beside the test may be this far off.
 const NEAR: i128 = 10_000_000_000;
@@ -49,6 +49,7 @@ fn request(subject: &Subject, purpose: FencePurpose) -> ClockRequest {
         mode: FenceMode::Auto,
         wait: Duration::ZERO,
         ignore_users: vec![],
+        log: LogPosition::Unasked,
     }
 }
 

@@ -9,7 +9,7 @@ use super::SourceCase;
 use crate::conformance::harness::{Failure, ensure, ensure_same};
 use crate::conformance::subject::{Subject, tick};
 use crate::conformance::{ColumnSpec, ColumnType, Need, Outcome, Row, SourceFixture, TableSpec};
-use crate::source::{ClockRequest, Effort, FencePurpose, HighestRequest};
+use crate::source::{ClockRequest, Effort, FencePurpose, HighestRequest, LogPosition};
 
 pub(super) fn cases() -> Vec<SourceCase> {
     let case = SourceCase::new;
@@ -162,6 +162,7 @@ async fn odd(fixture: &dyn SourceFixture) -> Outcome {
             mode: FenceMode::Auto,
             wait: Duration::ZERO,
             ignore_users: vec!["no 'such' \"user\"".to_owned()],
+            log: LogPosition::Unasked,
         };
         subject.source.clock(&request).await?;
     }

@@ -13,7 +13,7 @@ use tidelake_model::{CredentialInfo, Error, Policies, ReadMethod, Table, TableRe
 use tidelake_postgres::Postgres;
 use tokio_postgres::{Client, NoTls};
 
-fn variable(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
@@ -77,12 +77,85 @@ impl Database {
     }
 }
 
+/// The standby of the test server. What its tests do to its replay concerns all:
+/// one test at a time.
+pub(crate) struct Standby {
+    database: String,
+    client: Client,
+    primary: Client,
+}
+
+impl Standby {
+    /// `None` where there is none.
+    pub(crate) async fn of(database: &Database) -> Option<Self> {
+        if std::env::var("TIDELAKE_TEST_PG_STANDBY_PORT").is_err() {
+            let required = std::env::var("TIDELAKE_TEST_REQUIRE_SERVERS");
+            assert!(required.is_err(), "TIDELAKE_TEST_PG_STANDBY_PORT is not set");
+            println!("not run: TIDELAKE_TEST_PG_STANDBY_PORT is not set");
+            database.drop_now().await;
+            return None;
+        }
+        let port = variable("TIDELAKE_TEST_PG_STANDBY_PORT");
+        let client = connect_to(&port, &variable("TIDELAKE_TEST_PG_DATABASE")).await;
+        let primary = database.client().await;
+        let standby = Self { database: database.name.clone(), client, primary };
+        // A test that died may have left it so.
+        standby.resume().await;
+        standby.catch_up().await;
+        Some(standby)
+    }
+
+    /// Waits until all that is committed is replayed.
+    pub(crate) async fn catch_up(&self) {
+        let place = "SELECT pg_current_wal_flush_lsn()::text";
+        let place: String = self.primary.query_one(place, &[]).await.unwrap().get(0);
+        let replayed = format!("SELECT pg_last_wal_replay_lsn() >= '{place}'");
+        while !self.client.query_one(&replayed, &[]).await.unwrap().get::<_, bool>(0) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(crate) async fn pause(&self) {
+        self.client.batch_execute("SELECT pg_wal_replay_pause()").await.unwrap();
+        let state = "SELECT pg_get_wal_replay_pause_state()";
+        while self.client.query_one(state, &[]).await.unwrap().get::<_, String>(0) != "paused" {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
+    pub(crate) async fn resume(&self) {
+        self.client.batch_execute("SELECT pg_wal_replay_resume()").await.unwrap();
+    }
+
+    /// When the last transaction that it replayed had ended, in nanoseconds.
+    pub(crate) async fn replayed_until(&self) -> i128 {
+        let micros = "SELECT (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1e6)::int8";
+        i128::from(self.client.query_one(micros, &[]).await.unwrap().get::<_, i64>(0)) * 1_000
+    }
+
+    pub(crate) async fn source(&self) -> Arc<dyn Source> {
+        let info = serde_json::json!({
+            "username": variable("TIDELAKE_TEST_PG_USER"),
+            "password": variable("TIDELAKE_TEST_PG_PASSWORD"),
+            "server": variable("TIDELAKE_TEST_PG_STANDBY_HOST"),
+            "port": variable("TIDELAKE_TEST_PG_STANDBY_PORT"),
+            "database": self.database,
+        });
+        Postgres.source(&CredentialInfo::new(info)).await.unwrap()
+    }
+}
+
 /// A session of the test's own, by another way than the connector's.
 pub(crate) async fn connect(database: &str) -> Client {
+    connect_to(&variable("TIDELAKE_TEST_PG_PORT"), database).await
+}
+
+/// The same through another port.
+pub(crate) async fn connect_to(port: &str, database: &str) -> Client {
     let mut config = tokio_postgres::Config::new();
     config
         .host(variable("TIDELAKE_TEST_PG_HOST"))
-        .port(variable("TIDELAKE_TEST_PG_PORT").parse().unwrap())
+        .port(port.parse().unwrap())
         .user(variable("TIDELAKE_TEST_PG_USER"))
         .password(variable("TIDELAKE_TEST_PG_PASSWORD"))
         .dbname(database);
