@@ -16,7 +16,7 @@ use crate::{pick, take};
 const ROOM: usize = 64 << 10;
 
 /// Forms and types of columns that a reader asks for.
-fn kinds() -> [(Wire, DataType); 21] {
+fn kinds() -> [(Wire, DataType); 24] {
     let moment =
         |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
     [
@@ -41,6 +41,9 @@ fn kinds() -> [(Wire, DataType); 21] {
         (Wire::Bytea, DataType::Binary),
         (Wire::Text, DataType::Utf8),
         (Wire::Cast, DataType::Utf8),
+        (Wire::NumberText, DataType::Utf8),
+        (Wire::Json, DataType::Utf8),
+        (Wire::Numeric, DataType::Decimal128(38, 9)),
     ]
 }
 
@@ -49,7 +52,7 @@ fn field(number: usize, wire: Wire, data_type: &DataType, nullable: bool) -> Fie
     let field = Field::new(format!("column {number}"), data_type.clone(), nullable);
     match wire {
         Wire::Uuid => field.with_extension_type(extension::Uuid),
-        Wire::Jsonb => field.with_extension_type(extension::Json::default()),
+        Wire::Jsonb | Wire::Json => field.with_extension_type(extension::Json::default()),
         _ => field,
     }
 }
@@ -150,8 +153,8 @@ pub(crate) fn target(bytes: &[u8]) {
 
 /// What was read is written for another server, and read from there.
 fn copied_and_read_again(setting: &Setting, batches: &[RecordBatch]) {
-    // These two arrive in wider columns.
-    let same = |wire: &Wire| !matches!(wire, Wire::Oid | Wire::Xid8);
+    // The first two arrive in wider columns, the last one in another form.
+    let same = |wire: &Wire| !matches!(wire, Wire::Oid | Wire::Xid8 | Wire::Json);
     if !setting.wires.iter().all(same) {
         return;
     }

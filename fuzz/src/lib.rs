@@ -16,6 +16,7 @@ mod credentials;
 mod documents;
 mod like;
 mod literal;
+mod settings;
 mod sql_lexer;
 mod tables;
 mod times;
