@@ -19,6 +19,7 @@ mod drift;
 mod edit;
 mod events;
 mod exact;
+pub mod explain;
 mod faults;
 mod incremental;
 mod lake_columns;

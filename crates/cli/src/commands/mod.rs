@@ -4,12 +4,14 @@ mod completions;
 mod config_create;
 mod configs;
 mod demo;
+mod explain;
 mod lxdb;
 mod man;
 mod plan;
 mod reference;
 mod status;
 mod sync;
+mod verify;
 mod watermarks;
 
 use tidelake_model::{Error, ErrorKind, Result, WatermarkFilter};
@@ -79,6 +81,8 @@ async fn work(session: &Session, command: Command) -> Result<Exit> {
         }
         Command::Sync(args) => sync::sync(session, SyncSettings::resolve(args)?).await,
         Command::Plan(args) => plan::plan(session, &args.sync_id).await,
+        Command::Verify(args) => verify::verify(session, args).await,
+        Command::Explain(args) => explain::explain(session, &args).await,
         Command::Status(args) => status::status(session, &args).await,
         Command::Watermarks(command) => watermarks::watermarks(session, command).await,
         Command::Lxdb(LxdbCommand::Init) => lxdb::init(session).await,

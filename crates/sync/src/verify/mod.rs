@@ -7,6 +7,7 @@
 mod bounds;
 pub(crate) mod cell;
 mod collect;
+mod comparison;
 mod digest;
 mod files;
 pub(crate) mod finding;
