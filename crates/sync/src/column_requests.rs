@@ -125,7 +125,7 @@ impl TableColumns {
     /// Parses `[schema.]table:a,b` of an option.
     pub fn parse(option: &str, text: &str) -> Result<Self> {
         let error = |what: &str| mistake(option, text, what, "schema.table:a,b", "shop.orders:id");
-        let (schema, table, rest) = table(text).map_err(|what| error(what))?;
+        let (schema, table, rest) = table(text).map_err(error)?;
         let mut columns: Vec<String> = vec![];
         let (mut piece, mut rest) = next_piece(rest, &[',']);
         loop {
@@ -165,7 +165,7 @@ impl CastRequest {
         to: impl Fn(&str) -> Result<CastType>,
     ) -> Result<Self> {
         let error = |what: &str| mistake(option, text, what, form, example);
-        let (schema, table, rest) = table(text).map_err(|what| error(what))?;
+        let (schema, table, rest) = table(text).map_err(error)?;
         let (column, rest) = next_piece(rest, &[':']);
         let name = name(column.text).ok_or_else(|| error("the column is missing or not a name"))?;
         if column.separator.is_none() || rest.is_empty() {

@@ -14,10 +14,11 @@
 //! | another order, NOT NULL or not | nothing stops | nothing stops | nothing stops |
 
 use arrow::datatypes::Field;
-use tidelake_lake::widens;
+use tidelake_lake::{TableLake, widens};
 use tidelake_model::{
     Column, Error, ErrorKind, Manifest, Notice, NoticeCode, Result, SchemaDrift, WindowRecord,
 };
+use tidelake_watermark::Progress;
 
 use crate::casts::{JSON, field_text};
 use crate::table_run::TableWork;
@@ -32,6 +33,24 @@ impl TableWork<'_> {
         self.note_all(notices);
         Ok(())
     }
+}
+
+/// The table as the next run would read it, by what the lake holds now.
+pub(crate) async fn as_planned(
+    policy: SchemaDrift,
+    lake: &TableLake,
+    selected: &SelectedTable,
+    window: &WindowRecord,
+) -> Result<(SelectedTable, Vec<Notice>)> {
+    let mut selected = selected.clone();
+    let Progress { watermark, max_seen, .. } = &window.progress;
+    let starts_anew = watermark.is_none() && max_seen.is_none();
+    let latest = if window.replaces || starts_anew { None } else { lake.latest().await? };
+    let Some(newest) = latest.as_ref().and_then(|latest| latest.manifests.last()) else {
+        return Ok((selected, vec![]));
+    };
+    let notices = reconcile(policy, &lake.manifest(newest).await?, &mut selected)?;
+    Ok((selected, notices))
 }
 
 /// Gives the table the columns that the lake has after this run, and tells what
@@ -123,7 +142,7 @@ impl Drift<'_> {
             }
             self.tell(format!("column {name:?} was {before} and is widened to {after}"));
         }
-        if self.head.source_types.get(name).is_none() {
+        if !self.head.source_types.contains_key(name) {
             self.tell(format!("column {name:?} is back, and has values again"));
         }
         if lake.is_nullable() {

@@ -230,15 +230,13 @@ fn json_may_become_any_text_and_not_the_other_way() {
 
 #[test]
 fn null_is_allowed_from_then_on_and_never_forbidden_again() {
-    let nullable = field("a", DataType::Utf8).with_nullable(true);
-    let strict = field("a", DataType::Utf8);
+    let nullable = [field("a", DataType::Utf8).with_nullable(true)];
+    let strict = [field("a", DataType::Utf8)];
     for policy in [Evolve, Fail, Ignore] {
-        let (columns, _, told) =
-            after(policy, &[strict.clone()], &[], &[nullable.clone()]).unwrap();
+        let (columns, _, told) = after(policy, &strict, &[], &nullable).unwrap();
         assert_eq!(columns, "a text?");
         assert_eq!(told, "column \"a\" may be NULL from now on");
-        let (columns, _, told) =
-            after(policy, &[nullable.clone()], &[], &[strict.clone()]).unwrap();
+        let (columns, _, told) = after(policy, &nullable, &[], &strict).unwrap();
         assert_eq!((columns.as_str(), told.as_str()), ("a text?", ""));
     }
 }

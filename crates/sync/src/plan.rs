@@ -2,19 +2,19 @@
 
 use serde::Serialize;
 use tidelake_connector::{Source, SplitRequest};
-use tidelake_lake::Lake;
-use tidelake_model::{
-    HeldLease, Notice, NoticeCode, Result, SyncConfig, TableName, WatermarkFilter,
-};
+use tidelake_lake::{Lake, TableLake};
+use tidelake_model::{HeldLease, Notice, NoticeCode, Result, SyncConfig, TableName};
 use tidelake_state::LockFilter;
 use tidelake_watermark::Progress;
 
 use crate::application::Application;
 use crate::columns::{Shares, column_notices, table_read};
 use crate::create::watermark_settings;
+use crate::drift::as_planned;
 use crate::primary::connect_primary;
 use crate::run::{ErrorReport, connect_source, degree_of, readers};
-use crate::tables::{SelectedTable, table_key, tables_of};
+use crate::tables::{SelectedTable, tables_of};
+use crate::watermarks::stored;
 use crate::window::{Fixed, Fixer, describe, whole};
 
 /// What a sync would do now.
@@ -82,11 +82,12 @@ pub async fn plan(app: &Application, env: &str, sync_id: &str, cores: u32) -> Re
         plan.cursor = selected.cursor.as_ref().map(|found| found.settings.cursor.to_string());
         plan.estimated_rows = selected.table.estimated_rows;
         plan.estimated_bytes = selected.table.estimated_bytes;
-        plan.target = lake.table(sync.target.sub_path.as_deref(), &name).location();
+        let folder = lake.table(sync.target.sub_path.as_deref(), &name);
+        plan.target = folder.location();
         plan.lease = locks.iter().find(|lock| lock.key.table.as_ref() == Some(&name)).cloned();
         plan.notices = column_notices(&selected);
         if let Err(error) =
-            plan_table(app, &sync, sources, &selected, cores, &mut plan).await
+            plan_table(app, &sync, sources, &folder, &selected, cores, &mut plan).await
         {
             plan.error = Some((&error.in_table(&name)).into());
         }
@@ -116,6 +117,7 @@ async fn plan_table(
     app: &Application,
     sync: &SyncConfig,
     (source, primary): (&dyn Source, Option<&dyn Source>),
+    lake: &TableLake,
     selected: &SelectedTable,
     cores: u32,
     plan: &mut TablePlan,
@@ -125,18 +127,8 @@ async fn plan_table(
         None => whole(),
         Some(cursor) => {
             let settings = watermark_settings(&cursor.settings)?;
-            let key = table_key(sync, name);
-            let filter = WatermarkFilter {
-                env: Some(key.env),
-                scope: Some(key.scope),
-                table: Some(name.to_string()),
-                ..WatermarkFilter::default()
-            };
-            let stored = app.state.watermarks(&filter).await?;
-            let progress: Progress = stored
-                .into_iter()
-                .find(|record| record.column == settings.column)
-                .map_or(settings.initial, |record| record.progress);
+            let stored = stored(app, sync, name, &settings.column).await?;
+            let progress: Progress = stored.map_or(settings.initial, |record| record.progress);
             let fixer = Fixer { sync, source, primary, table: name, cursor, may_wait: false };
             let Fixed { window, notices, .. } = fixer.fix(&progress, None, false).await?;
             plan.notices.extend(notices);
@@ -151,6 +143,9 @@ async fn plan_table(
         plan.notices.push(Notice::new(NoticeCode::Setting, "the window is empty"));
         return Ok(());
     }
+    let (selected, notices) = as_planned(sync.schema_drift, lake, selected, &window).await?;
+    let selected = &selected;
+    plan.notices.extend(notices);
     let (degree, readers) = readers(sync, cores);
     let request = SplitRequest {
         read: table_read(sync, selected, &window, Shares::of(sync.memory_limit, readers)),
