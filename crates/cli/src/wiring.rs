@@ -1,24 +1,22 @@
 //! Where all parts meet: the only file that knows which systems exist.
 
+mod storages;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use tidelake_connector::Connector;
-use tidelake_lake::{S3Settings, Storage, local, s3, s3_directory};
-use tidelake_model::{CredentialInfo, Result, Secret, TargetLocation};
+use tidelake_model::{CredentialInfo, Result};
 use tidelake_state::StateStore;
-use tidelake_sync::{
-    Application, Credentials, Faults, LeaseTimes, NoFaults, Patience, Registry, Storages,
-};
+use tidelake_sync::{Application, Faults, LeaseTimes, NoFaults, Patience, Registry};
 
-use crate::credentials::{Catalogue, CredentialsFile, KnownSystem, Profile};
+use crate::credentials::{Catalogue, CredentialsFile, KnownSystem};
 use crate::host::Machine;
 use crate::settings::{GlobalSettings, configuration};
 
 /// Systems that are known but not built, with the ways to log in to them.
-const PLANNED: [(&str, &[&str]); 27] = [
+const PLANNED: [(&str, &[&str]); 25] = [
     ("mssql", &["classic"]),
     ("mysql", &["classic"]),
     ("mariadb", &["classic"]),
@@ -38,8 +36,6 @@ const PLANNED: [(&str, &[&str]); 27] = [
     ("elasticsearch", &["classic", "api_key"]),
     ("odbc", &["connection_string", "driver"]),
     ("adbc", &["connection_string", "driver"]),
-    ("gcs", &["profile"]),
-    ("azure", &["service_principal", "account_key", "sas", "connection_string"]),
     ("onelake", &["service_principal", "account_key", "sas", "connection_string"]),
     ("aws_glue", &[]),
     ("motherduck", &[]),
@@ -48,11 +44,8 @@ const PLANNED: [(&str, &[&str]); 27] = [
     ("sap_hana", &[]),
 ];
 
-/// The ways to log in to systems that are built.
-const AUTH_MODES: [(&str, &[&str]); 3] =
-    [("sqlite", &["filesystem"]), ("postgres", &["classic"]), (S3, &["profile", "keys"])];
-
-const S3: &str = "s3";
+/// The ways to log in to databases that are built.
+const AUTH_MODES: [(&str, &[&str]); 2] = [("sqlite", &["filesystem"]), ("postgres", &["classic"])];
 
 /// The application with the parts that the settings name.
 pub(crate) async fn application(settings: &GlobalSettings) -> Result<Application> {
@@ -65,7 +58,7 @@ pub(crate) async fn application(settings: &GlobalSettings) -> Result<Application
         state,
         connectors,
         credentials: credentials.clone(),
-        storages: Arc::new(LakeStorages { credentials }),
+        storages: Arc::new(storages::LakeStorages { credentials }),
         host: Arc::new(Machine::new()),
         faults: faults()?,
         leases: LeaseTimes::default(),
@@ -107,14 +100,11 @@ fn registry() -> Registry {
 fn catalogue(connectors: &Registry) -> Catalogue {
     let mut systems = Vec::new();
     for (name, auth_modes) in AUTH_MODES {
-        let schema = if name == S3 {
-            Some(s3_schema())
-        } else {
-            connectors.connector(name).ok().map(|connector| connector.config_schema())
-        };
+        let schema = connectors.connector(name).ok().map(|connector| connector.config_schema());
         let schema = schema.map(with_state_keys);
         systems.push(KnownSystem { name, auth_modes, schema });
     }
+    systems.extend(storages::known());
     let planned = PLANNED.iter();
     systems.extend(planned.map(|(name, auth_modes)| KnownSystem {
         name,
@@ -210,87 +200,6 @@ fn data_folder() -> Result<PathBuf> {
         configuration("there is no data folder for the state store: HOME is not set")
             .with_hint("set HOME, or name a state store with --lxdb-auth-id")
     })
-}
-
-/// Opens lakes in folders and buckets.
-struct LakeStorages {
-    credentials: Arc<CredentialsFile>,
-}
-
-#[async_trait]
-impl Storages for LakeStorages {
-    async fn open(&self, location: &TargetLocation) -> Result<Arc<dyn Storage>> {
-        match location {
-            TargetLocation::Folder(folder) => {
-                local(folder).map(|storage| storage as _).map_err(|error| {
-                    error.with_hint("name a folder, existing or new, with --output-dir")
-                })
-            }
-            TargetLocation::Credential(id) => {
-                let credential = self.credentials.credential(id)?;
-                if credential.kind == S3 {
-                    return Ok(s3(s3_settings(id, &credential.info)?)?);
-                }
-                Err(configuration(format!("{id}: {:?} is no storage", credential.kind))
-                    .with_hint("use a credential of ds_type s3, or a folder with --output-dir"))
-            }
-        }
-    }
-}
-
-/// JSON Schema of the `info` of a bucket.
-fn s3_schema() -> Value {
-    let text = json!({"type": "string"});
-    let keys = [
-        "directory",
-        "profile",
-        "access_key_id",
-        "secret_access_key",
-        "session_token",
-        "region",
-        "endpoint_url",
-    ];
-    let properties: serde_json::Map<_, _> =
-        keys.into_iter().map(|key| (key.to_owned(), text.clone())).collect();
-    json!({"properties": properties, "required": ["directory"]})
-}
-
-fn s3_settings(id: &str, info: &CredentialInfo) -> Result<S3Settings> {
-    let own = |key: &str| info.text(key).map(str::to_owned);
-    let directory = own("directory").unwrap_or_default();
-    let (bucket, prefix) = s3_directory(&directory)
-        .map_err(|error| error.with_hint(format!("mend {id}.info.directory")))?;
-    let mut settings = S3Settings {
-        bucket,
-        prefix,
-        region: own("region"),
-        endpoint: own("endpoint_url"),
-        access_key_id: own("access_key_id"),
-        secret_access_key: own("secret_access_key").map(Secret::new),
-        session_token: own("session_token").map(Secret::new),
-    };
-    if settings.access_key_id.is_some() != settings.secret_access_key.is_some() {
-        return Err(configuration(format!(
-            "{id}.info holds one of access_key_id and secret_access_key without the other"
-        ))
-        .with_hint("set both, or a profile"));
-    }
-    if settings.access_key_id.is_none() {
-        let profile = match info.text("profile") {
-            Some(name) => Some(Profile::load(name)?),
-            // Without keys or a profile the machine's own role is tried.
-            None => Profile::load("default").ok(),
-        };
-        if let Some(profile) = profile {
-            let text = |key: &str| profile.get(key).map(str::to_owned);
-            settings.access_key_id = text("aws_access_key_id");
-            settings.secret_access_key = text("aws_secret_access_key").map(Secret::new);
-            settings.session_token = text("aws_session_token").map(Secret::new);
-            settings.region = settings.region.or_else(|| text("region"));
-            settings.endpoint = settings.endpoint.or_else(|| text("endpoint_url"));
-        }
-    }
-    Ok(settings)
 }
 
 /// The shop of `demo`.

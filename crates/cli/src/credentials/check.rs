@@ -9,7 +9,8 @@ pub(crate) struct KnownSystem {
     pub(crate) name: &'static str,
     /// Its `auth_mode`s.
     pub(crate) auth_modes: &'static [&'static str],
-    /// JSON Schema of its `info`; `None` where it is known but not built.
+    /// JSON Schema of its `info`; `None` where it is known but not built. Below
+    /// `modes` it may hold the keys that each `auth_mode` needs and no other takes.
     pub(crate) schema: Option<Value>,
 }
 
@@ -44,6 +45,9 @@ impl Catalogue {
         };
         if let Some(schema) = &system.schema {
             check_info(&format!("{id}.info"), &mut info, schema)?;
+            if let Some(mode) = &auth_mode {
+                check_mode(&format!("{id}.info"), &info, schema, mode)?;
+            }
         }
         Ok((ds_type, info))
     }
@@ -114,6 +118,33 @@ fn check_info(place: &str, info: &mut Map<String, Value>, schema: &Value) -> Res
         }
     }
     Ok(())
+}
+
+/// Whether an `info` holds what its `auth_mode` needs, and nothing of another.
+fn check_mode(place: &str, info: &Map<String, Value>, schema: &Value, mode: &str) -> Result<()> {
+    let Some(modes) = schema.get("modes").and_then(Value::as_object) else {
+        return Ok(());
+    };
+    let keys = |mode: &str| -> Vec<&str> {
+        let keys = modes.get(mode).and_then(Value::as_array).into_iter().flatten();
+        keys.filter_map(Value::as_str).collect()
+    };
+    let needed = keys(mode);
+    let hint = format!("auth_mode {mode} takes: {}", needed.join(", "));
+    let is_there = |key: &str| info.get(key).is_some_and(|value| !value.is_null());
+    if let Some(missing) = needed.iter().find(|key| !is_there(key)) {
+        return Err(wrong(format!("{place}.{missing} is missing"), &hint));
+    }
+    let others =
+        modes.keys().flat_map(|other| keys(other).into_iter().map(move |key| (other, key)));
+    let mut others = others.filter(|(_, key)| !needed.contains(key) && is_there(key));
+    match others.next() {
+        Some((other, key)) => {
+            let message = format!("{place}.{key} belongs to auth_mode {other:?}, not {mode:?}");
+            Err(wrong(message, &hint))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A number or a truth value that was written as text, as it must be when it

@@ -27,6 +27,14 @@ fn catalogue() -> Arc<Catalogue> {
                 schema: Some(schema.clone()),
             },
             KnownSystem { name: "bucket", auth_modes: &["keys", "role"], schema: Some(schema) },
+            KnownSystem {
+                name: "lake",
+                auth_modes: &["key", "token"],
+                schema: Some(json!({
+                    "properties": {"place": {}, "key": {}, "token": {}},
+                    "modes": {"key": ["key"], "token": ["token"]},
+                })),
+            },
             KnownSystem { name: "oldbase", auth_modes: &["classic"], schema: None },
         ],
     })
@@ -66,6 +74,19 @@ fn a_credential_is_read() {
 }
 
 #[test]
+fn each_way_to_log_in_has_keys_of_its_own() {
+    let with =
+        |mode: &str, info: Value| json!({"ds_type": "lake", "auth_mode": mode, "info": info});
+    assert!(credential(with("key", json!({"place": "x", "key": "k"}))).is_ok());
+    assert!(credential(with("token", json!({"token": "t", "key": null}))).is_ok());
+    let text = refused(with("key", json!({"place": "x"})));
+    assert!(text.contains("shop.info.key is missing / auth_mode key takes: key"), "{text}");
+    let text = refused(with("key", json!({"key": "hunter2", "token": "hunter3"})));
+    let told = "shop.info.token belongs to auth_mode \"token\", not \"key\"";
+    assert!(text.contains(told) && !text.contains("hunter"), "{text}");
+}
+
+#[test]
 fn the_only_way_to_log_in_need_not_be_named() {
     assert!(credential(json!({"ds_type": "shopbase", "info": {"username": "a"}})).is_ok());
     let text = refused(json!({"ds_type": "bucket", "info": {"username": "a"}}));
@@ -82,7 +103,7 @@ fn unknown_words_are_refused_with_the_nearest() {
     let text = refused(json!({"ds_type": "shopbas", "info": {}}));
     assert!(text.contains("did you mean \"shopbase\""), "{text}");
     let text = refused(json!({"ds_type": "oldbase", "info": {}}));
-    assert!(text.contains("not available yet / available are: shopbase, bucket"), "{text}");
+    assert!(text.contains("not available yet / available are: shopbase, bucket, lake"), "{text}");
     let text = refused(json!({"ds_type": "shopbase", "auth_mode": "magic", "info": {}}));
     assert!(text.contains("shopbase takes: classic"), "{text}");
 }
