@@ -214,7 +214,7 @@ async fn completes_twice(storage: Fresh) -> Result<()> {
 /// later attempt ends the same way.
 async fn refuses_complete(storage: &Fresh, object: &StagedObject) -> Result<()> {
     match storage.complete(object).await {
-        Err(error) if error.is_retryable() => {}
+        Err(error) if error.kind() == ErrorKind::Unavailable => {}
         completed => refused(completed, ErrorKind::Mismatch, "completing what is gone")?,
     }
     check(storage.head(&object.upload.key).await?.is_none(), "nothing became visible")

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use tidelake_model::{Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
+use tidelake_model::{Again, Error, ErrorKind, Result, RunId, StagedObject, UploadPart, UploadRef};
 
 use super::{FoundUpload, PartPlace, Storage, Version, completed_earlier, missing};
 use crate::layout::{hex, parse_data_key};
@@ -301,7 +301,8 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error 
             }
             _ => (ErrorKind::Unavailable, format!("check the disk that holds {folder}")),
         };
-        Error::new(kind, what).with_hint(hint).with_source(error)
+        // Waiting makes no room, and mends no disk.
+        Error::new(kind, what).with_hint(hint).with_again(Again::Never).with_source(error)
     }
 }
 
@@ -539,6 +540,7 @@ mod tests {
             let error = failed("write", path)(kind.into());
             assert_eq!(error.kind(), expected);
             assert!(error.hint().unwrap().contains("/lake/t"));
+            assert_eq!(error.again(), Again::Never);
         }
     }
 

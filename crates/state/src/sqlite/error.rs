@@ -1,7 +1,7 @@
 //! What SQLite's errors mean to a caller.
 
 use rusqlite::ErrorCode;
-use tidelake_model::{Error, ErrorKind};
+use tidelake_model::{Again, Error, ErrorKind};
 
 /// Whether another connection stood in the way.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
@@ -49,7 +49,13 @@ pub(super) fn understood(error: rusqlite::Error, location: &str) -> Error {
         ),
     };
     let message = format!("the state store {location}: {message}");
-    Error::new(kind, message).with_hint(hint).with_source(error)
+    let failed = Error::new(kind, message).with_hint(hint);
+    match error.sqlite_error_code() {
+        // Waiting makes no room.
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => failed.with_again(Again::Never),
+        _ => failed,
+    }
+    .with_source(error)
 }
 
 #[cfg(test)]
@@ -75,6 +81,7 @@ mod tests {
             assert!(error.message().contains(told), "{code}: {error}");
             assert!(error.message().contains("/srv/state.db"), "{code}: {error}");
             assert!(error.hint().unwrap().contains(hint), "{code}: {error:?}");
+            assert_eq!(error.again(), Again::Never, "{code}");
         }
     }
 }

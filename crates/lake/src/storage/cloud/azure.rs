@@ -240,6 +240,7 @@ pub fn azure(settings: AzureSettings) -> Result<Arc<CloudStorage>> {
     let suffix = suffix.as_deref().unwrap_or(SUFFIX);
     Ok(Arc::new(CloudStorage {
         client: Box::new(client),
+        once: None,
         location: format!("abfss://{container}@{account}.dfs.{suffix}"),
         prefix,
         versions: Versions::ETag,

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use object_store::client::{HttpError, HttpErrorKind};
-use tidelake_model::{Error, ErrorKind};
+use tidelake_model::{Again, Error, ErrorKind};
 
 /// What a provider calls things, and what its users can do.
 #[derive(Debug, Clone)]
@@ -165,7 +165,8 @@ pub(super) fn explain(error: &object_store::Error, place: &str, words: &Words) -
             _ => (ErrorKind::Unavailable, "check the endpoint and the network, then run again"),
         },
     };
-    let error = Error::new(kind, format!("{place}: {detail}"));
+    // Whatever can be mended by waiting was waited for below.
+    let error = Error::new(kind, format!("{place}: {detail}")).with_again(Again::Never);
     if hint.is_empty() { error } else { error.with_hint(hint) }
 }
 

@@ -10,7 +10,7 @@ use tidelake_model::{Error, ErrorKind, Result};
 use url::Url;
 
 use super::errors::Words;
-use super::settings::{client_options, endpoint, prefix, retries, split_directory};
+use super::settings::{client_options, endpoint, no_retries, prefix, retries, split_directory};
 use super::uploads::{Listing, Sign};
 use super::{CloudStorage, Versions};
 
@@ -55,8 +55,7 @@ pub fn gcs(settings: GcsSettings) -> Result<Arc<CloudStorage>> {
     let options = client_options(endpoint.as_deref());
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name(&settings.bucket)
-        .with_client_options(options.clone())
-        .with_retry(retries());
+        .with_client_options(options.clone());
     if let Some(endpoint) = &endpoint {
         builder = builder.with_base_url(endpoint);
     }
@@ -75,13 +74,15 @@ pub fn gcs(settings: GcsSettings) -> Result<Arc<CloudStorage>> {
         Error::new(ErrorKind::Configuration, message)
             .with_hint("service_account_file is the JSON key file of a service account")
     };
-    let client = builder.build().map_err(|error| wrong(&error))?;
+    let once = builder.clone().with_retry(no_retries()).build().map_err(|error| wrong(&error))?;
+    let client = builder.with_retry(retries()).build().map_err(|error| wrong(&error))?;
     let http = ReqwestConnector::default().connect(&options).map_err(|error| wrong(&error))?;
     let base = endpoint.as_deref().unwrap_or(ADDRESS);
     let url = Url::parse(&format!("{base}/{}", settings.bucket)).map_err(|error| wrong(&error))?;
     let listing = Listing { http, url, sign: sign(Arc::clone(client.credentials())) };
     Ok(Arc::new(CloudStorage {
         client: Box::new(client),
+        once: Some(Box::new(once)),
         location: format!("gs://{}", settings.bucket),
         prefix,
         versions: Versions::Generation,

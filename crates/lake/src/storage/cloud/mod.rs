@@ -13,7 +13,6 @@ mod settings;
 mod uploads;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -53,6 +52,9 @@ enum Versions {
 /// A storage in a bucket or container.
 pub struct CloudStorage {
     client: Box<dyn Client>,
+    /// One that sends each request once, where beginning an upload leaves something;
+    /// the other repeats itself without a word.
+    once: Option<Box<dyn Client>>,
     /// Of the bucket itself, such as `s3://bucket`.
     location: String,
     /// Path in it, without slashes at its ends; may be empty.
@@ -133,7 +135,17 @@ impl CloudStorage {
     /// The uploads whose path begins with a key's.
     async fn uploads_from(&self, key: &str, path: &str) -> Result<Vec<FoundUpload>> {
         let Some(listing) = &self.listing else { return Ok(Vec::new()) };
-        let found = steadily(|| listing.all(path)).await.map_err(self.failed(key))?;
+        let mut pauses = settings::pauses().into_iter();
+        let found = loop {
+            let failed = match listing.all(path).await {
+                Ok(found) => break found,
+                Err(error) => self.failed(key)(error),
+            };
+            match pauses.next().filter(|_| failed.kind() == ErrorKind::Unavailable) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(failed),
+            }
+        };
         let found = found.into_iter().filter_map(|(path, upload_id, initiated)| {
             let upload = UploadRef { key: self.key(&path)?.to_owned(), upload_id };
             Some(FoundUpload { upload, initiated })
@@ -256,14 +268,27 @@ impl Storage for CloudStorage {
 
     async fn begin(&self, key: &str) -> Result<UploadRef> {
         let path = self.path(key)?;
-        let attempts = AtomicU32::new(0);
-        let begun = steadily(|| {
-            attempts.fetch_add(1, Ordering::Relaxed);
-            self.client.create_multipart(&path)
-        });
-        let upload_id = begun.await.map_err(self.failed(key))?;
+        let Some(once) = &self.once else {
+            let begun = self.client.create_multipart(&path).await;
+            let upload_id = begun.map_err(self.failed(key))?;
+            return Ok(UploadRef { key: key.to_owned(), upload_id });
+        };
+        let mut may_have_begun = false;
+        let mut pauses = settings::pauses().into_iter();
+        let upload_id = loop {
+            let error = match once.create_multipart(&path).await {
+                Ok(upload_id) => break upload_id,
+                Err(error) => error,
+            };
+            let failed = self.failed(key)(error);
+            match pauses.next().filter(|_| failed.kind() == ErrorKind::Unavailable) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(failed),
+            }
+            may_have_begun = true;
+        };
         let upload = UploadRef { key: key.to_owned(), upload_id };
-        if attempts.load(Ordering::Relaxed) > 1 {
+        if may_have_begun {
             self.abort_others(&upload).await;
         }
         Ok(upload)
@@ -296,14 +321,12 @@ impl Storage for CloudStorage {
             let parts = parts.map(|part| PartId { content_id: part.content_id.clone() }).collect();
             self.client.complete_multipart(&path, &upload.upload_id, parts)
         });
-        let error = completed.await.err();
+        let completed = completed.await.map_err(|error| (is_gone_upload(&error), error));
         // An answer that was lost, or an earlier process, may have completed it.
-        let found = self.head(&upload.key).await?;
-        match error {
-            Some(error) if found != Some(object.bytes) && !is_gone_upload(&error) => {
-                Err(self.failed(&upload.key)(error))
-            }
-            _ => completed_earlier(&self.place(&upload.key), found, object.bytes),
+        match (completed, self.head(&upload.key).await) {
+            (Err((false, _)), Ok(Some(found))) if found == object.bytes => Ok(()),
+            (Err((false, error)), _) => Err(self.failed(&upload.key)(error)),
+            (_, found) => completed_earlier(&self.place(&upload.key), found?, object.bytes),
         }
     }
 

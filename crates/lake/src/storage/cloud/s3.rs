@@ -8,7 +8,7 @@ use tidelake_model::{Error, ErrorKind, Result, Secret};
 use url::Url;
 
 use super::errors::Words;
-use super::settings::{client_options, endpoint, prefix, retries, split_directory};
+use super::settings::{client_options, endpoint, no_retries, prefix, retries, split_directory};
 use super::uploads::Listing;
 use super::{CloudStorage, Versions};
 
@@ -48,8 +48,7 @@ pub fn s3(settings: S3Settings) -> Result<Arc<CloudStorage>> {
         .with_region(region)
         .with_virtual_hosted_style_request(false)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
-        .with_client_options(options.clone())
-        .with_retry(retries());
+        .with_client_options(options.clone());
     if let Some(endpoint) = &endpoint {
         builder = builder.with_endpoint(endpoint);
     }
@@ -67,7 +66,8 @@ pub fn s3(settings: S3Settings) -> Result<Arc<CloudStorage>> {
         let message = format!("the settings of bucket {:?}: {error}", settings.bucket);
         Error::new(ErrorKind::Configuration, message)
     };
-    let client = builder.build().map_err(|error| wrong(&error))?;
+    let once = builder.clone().with_retry(no_retries()).build().map_err(|error| wrong(&error))?;
+    let client = builder.with_retry(retries()).build().map_err(|error| wrong(&error))?;
     let http = ReqwestConnector::default().connect(&options).map_err(|error| wrong(&error))?;
     let base = endpoint.unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
     let url = Url::parse(&format!("{base}/{}", settings.bucket)).map_err(|error| wrong(&error))?;
@@ -75,6 +75,7 @@ pub fn s3(settings: S3Settings) -> Result<Arc<CloudStorage>> {
         Listing { http, url, sign: sign(Arc::clone(client.credentials()), region.to_owned()) };
     Ok(Arc::new(CloudStorage {
         client: Box::new(client),
+        once: Some(Box::new(once)),
         location: format!("s3://{}", settings.bucket),
         prefix,
         versions: Versions::ETag,

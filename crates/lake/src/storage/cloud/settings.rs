@@ -52,6 +52,16 @@ pub(super) fn retries() -> RetryConfig {
     }
 }
 
+/// For a client that sends each request once.
+pub(super) fn no_retries() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..retries() }
+}
+
+/// Waits before a request of such a client, or of our own, is sent once more.
+pub(super) fn pauses() -> [Duration; 5] {
+    [100, 300, 800, 1800, 3000].map(Duration::from_millis)
+}
+
 /// The path in a bucket, without slashes at its ends.
 pub(super) fn prefix(text: &str) -> Result<String> {
     let prefix = text.trim_matches('/');
