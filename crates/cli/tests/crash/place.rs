@@ -273,7 +273,7 @@ fn of_table<'a>(list: &'a [Value], pointer: &str, table: &str) -> Option<&'a Val
 
 /// A bucket of its own, since the emulator looks at all objects of a bucket when it
 /// lists some.
-fn make_bucket() -> String {
+pub(crate) fn make_bucket() -> String {
     let endpoint = server("TIDELAKE_TEST_S3_ENDPOINT").unwrap();
     let host = endpoint.trim_start_matches("http://").trim_end_matches('/');
     let bucket = format!("crash-{}", ulid::Ulid::new().to_string().to_lowercase());

@@ -37,6 +37,9 @@ pub(crate) enum Action {
     Slow(Way, u64),
     /// The proxy answers itself, and the server hears nothing of it. For requests.
     Answer(Answer),
+    /// Heads of requests and answers go through as the function makes them. For
+    /// requests.
+    Edit(fn(Way, &str) -> String),
 }
 
 /// An answer of the proxy's own.
@@ -264,6 +267,11 @@ impl Shared {
         if let Some(at) = own {
             head.drain(at + 1..at + b"\nconnection: keep-alive\r\n".len());
         }
+        if let Action::Edit(edit) = &action {
+            let end = position(&head).unwrap_or(head.len());
+            let edited = edit(Way::ToServer, &String::from_utf8_lossy(&head[..end]));
+            head.splice(..end, edited.into_bytes());
+        }
         self.act(client, action, head);
         Ok(())
     }
@@ -286,7 +294,15 @@ impl Shared {
         let (shared, there) = (Arc::clone(self), action.clone());
         let ends = [clone(&client), clone(&server)];
         let forth = thread::spawn(move || shared.pump(id, ends, Way::ToServer, &there, read));
-        self.pump(id, [server, client], Way::ToClient, &action, vec![]);
+        let mut first = vec![];
+        if let Action::Edit(edit) = &action
+            && let Ok(head) = read_head(&mut clone(&server))
+        {
+            let end = position(&head).unwrap_or(head.len());
+            first = edit(Way::ToClient, &String::from_utf8_lossy(&head[..end])).into_bytes();
+            first.extend_from_slice(&head[end..]);
+        }
+        self.pump(id, [server, client], Way::ToClient, &action, first);
         let _ = forth.join();
         self.open.lock().unwrap().remove(&id);
     }
