@@ -12,6 +12,7 @@ use tidelake_sync::RunReport;
 use tidelake_sync::run::ErrorReport;
 
 use crate::args::{Cli, PLANNED};
+use crate::output::one_line;
 
 /// The exit codes that the manual promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -105,7 +106,7 @@ impl From<Exit> for ExitCode {
 /// What is said of an error: its chain, and always a hint.
 pub(crate) fn report_text(error: &ErrorReport) -> String {
     let hint = error.hint.as_deref().unwrap_or_else(|| generic_hint(error.error_kind));
-    format!("error: {}\nhint: {hint}\n", error.message)
+    format!("error: {}\nhint: {}\n", one_line(&error.message), one_line(hint))
 }
 
 fn generic_hint(kind: ErrorKind) -> &'static str {

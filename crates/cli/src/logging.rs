@@ -14,6 +14,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::output::one_line;
 use crate::settings::GlobalSettings;
 use crate::terminal::Terminal;
 
@@ -81,7 +82,8 @@ where
             write!(writer, "[{:7.3}s] ", started.elapsed().as_secs_f64())?;
         }
         write!(writer, "{label}: ")?;
-        context.format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
+        let mut fields = String::new();
+        context.format_fields(Writer::new(&mut fields), event)?;
+        writeln!(writer, "{}", one_line(&fields))
     }
 }

@@ -40,7 +40,7 @@ impl Output {
     /// Tells what a user should know.
     pub(crate) fn notices(&self, notices: &[Notice]) {
         for notice in notices {
-            self.terminal.talk(&format!("note: {}\n", notice.message));
+            self.terminal.talk(&format!("note: {}\n", one_line(&notice.message)));
         }
     }
 }
@@ -59,6 +59,20 @@ fn harmless(text: &str) -> String {
     shown
 }
 
+/// A text on one line, whatever it holds: a line that a name begins could pass for
+/// one of ours.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// A table without lines, legible everywhere. Columns whose header begins with
 /// `>` are aligned to the right. Cells are never broken: a value that was cut in
 /// two could not be copied.
@@ -66,6 +80,7 @@ pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(headers.iter().map(|header| header.trim_start_matches('>')));
+    let rows = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)));
     table.add_rows(rows);
     for (column, header) in table.column_iter_mut().zip(headers) {
         column.set_padding((0, 2));
@@ -200,6 +215,13 @@ mod tests {
     #[test]
     fn a_name_is_no_command_for_the_terminal() {
         assert_eq!(harmless("a\u{1b}[31m\u{7}ü\tb\nc"), "a\\u{1b}[31m\\u{7}ü\\tb\nc");
+    }
+
+    #[test]
+    fn a_name_keeps_to_its_line() {
+        let rows = vec![vec!["a\n\u{1b}[0mb".into(), "1".into()], vec!["ü".into(), "2".into()]];
+        let shown = table(&["NAME", ">ROWS"], rows);
+        assert_eq!(shown, "NAME            ROWS\na\\n\\u{1b}[0mb     1\nü                  2\n");
     }
 
     #[test]

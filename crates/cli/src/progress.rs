@@ -8,7 +8,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tidelake_model::{Notice, TableName, TableRunStatus};
 use tidelake_sync::{Event, Events};
 
-use crate::output::counted;
+use crate::output::{counted, one_line};
 use crate::terminal::Terminal;
 
 /// Takes the events of a run.
@@ -34,7 +34,8 @@ impl Progress {
     pub(crate) fn tell(&self, table: &TableName, notice: &Notice) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.insert((table.clone(), notice.message.clone())) {
-            self.terminal.talk(&format!("note: {table}: {}\n", notice.message));
+            let note = one_line(&format!("{table}: {}", notice.message));
+            self.terminal.talk(&format!("note: {note}\n"));
         }
     }
 
@@ -57,7 +58,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> ").tick_chars("|/-\\ "));
         }
-        let bar = bars.add(bar.with_prefix(table.to_string()));
+        let bar = bars.add(bar.with_prefix(one_line(&table.to_string())));
         bar.enable_steady_tick(Duration::from_millis(120));
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.insert(table.clone(), bar);

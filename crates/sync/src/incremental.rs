@@ -96,6 +96,19 @@ pub(crate) fn name(text: &str) -> Option<String> {
     }
 }
 
+/// `[schema.]table`, each plain or in double quotes.
+pub(crate) fn table_name(text: &str) -> Option<(Option<String>, String)> {
+    let (first, rest) = next_piece(text, &['.']);
+    match first.separator {
+        None => Some((None, name(first.text)?)),
+        Some(_) => {
+            let (second, _) = next_piece(rest, &['.']);
+            let table = name(second.text).filter(|_| second.separator.is_none())?;
+            Some((Some(name(first.text)?), table))
+        }
+    }
+}
+
 impl IncrementalRequest {
     /// Parses `schema.table:column:type[:i|:e][@start][!strategy]`.
     pub fn parse(text: &str) -> Result<Self> {

@@ -4,13 +4,14 @@ use serde::Serialize;
 use tidelake_lake::Lake;
 use tidelake_model::{
     Actor, Change, Error, ErrorKind, HistoryRow, IncrementalTable, Notice, NoticeCode, Result,
-    WatermarkFilter, WatermarkRecord, position_text,
+    SyncConfig, TableName, WatermarkFilter, WatermarkRecord, position_text,
 };
 use tidelake_watermark::{Bound, Direction, Kind, Position, Progress, Range};
 
 use crate::application::Application;
 use crate::create::watermark_settings;
 pub use crate::edit::Touches;
+use crate::incremental::table_name;
 use crate::tables::table_key;
 
 /// A watermark that was changed by hand.
@@ -26,13 +27,46 @@ pub struct Edited {
 }
 
 /// The watermarks that a filter names, by key. A table may be named without its
-/// schema.
+/// schema, and in double quotes as in `--incremental-table`.
 pub async fn list(app: &Application, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>> {
-    let found = app.state.watermarks(filter).await?;
-    let Some(name) = filter.table.as_ref().filter(|_| found.is_empty()) else { return Ok(found) };
-    let mut all = app.state.watermarks(&WatermarkFilter { table: None, ..filter.clone() }).await?;
-    all.retain(|record| record.key.table.as_ref().is_some_and(|table| table.table == *name));
-    Ok(all)
+    let Some(text) = &filter.table else { return app.state.watermarks(filter).await };
+    let all = app.state.watermarks(&WatermarkFilter { table: None, ..filter.clone() }).await?;
+    Ok(named(text, all, |record| record.key.table.as_ref()))
+}
+
+/// Those that a user means by a table's name: as it is quoted, else as it is
+/// printed, else by the table's name alone.
+fn named<T>(text: &str, all: Vec<T>, name: impl Fn(&T) -> Option<&TableName>) -> Vec<T> {
+    let quoted = table_name(text).filter(|_| text.contains('"'));
+    let is_quoted = |table: &TableName| {
+        quoted.as_ref().is_some_and(|(schema, name)| {
+            table.table == *name && schema.as_ref().is_none_or(|schema| *schema == table.schema)
+        })
+    };
+    let ways: [&dyn Fn(&TableName) -> bool; 3] =
+        [&is_quoted, &|table| table.to_string() == text, &|table| table.table == text];
+    let way = ways.into_iter().find(|way| all.iter().any(|item| name(item).is_some_and(way)));
+    let Some(way) = way else { return vec![] };
+    all.into_iter().filter(|item| name(item).is_some_and(way)).collect()
+}
+
+/// The watermark of a sync's table, if there is one of that column.
+pub(crate) async fn stored(
+    app: &Application,
+    sync: &SyncConfig,
+    table: &TableName,
+    column: &str,
+) -> Result<Option<WatermarkRecord>> {
+    let key = table_key(sync, table);
+    let filter = WatermarkFilter {
+        env: Some(key.env.clone()),
+        scope: Some(key.scope.clone()),
+        table: Some(table.to_string()),
+        ..WatermarkFilter::default()
+    };
+    // What is printed alike need not be the same table: a name may hold dots.
+    let stored = app.state.watermarks(&filter).await?;
+    Ok(stored.into_iter().find(|record| record.key == key && record.column == column))
 }
 
 /// The one watermark that a filter names.
@@ -103,8 +137,8 @@ async fn create_first(
 ) -> Result<Edited> {
     let (Some(scope), Some(table)) = (&filter.scope, &filter.table) else { return Err(missing) };
     let sync = app.state.sync(filter.env.as_deref().unwrap_or(""), scope).await?;
-    let is_meant = |settings: &&IncrementalTable| settings.table.to_string() == *table;
-    let Some(incremental) = sync.incremental.iter().find(is_meant) else {
+    let tables: Vec<&IncrementalTable> = sync.incremental.iter().collect();
+    let [incremental] = named(table, tables, |settings| Some(&settings.table))[..] else {
         return Err(Error::new(ErrorKind::NotFound, format!("{table} has no cursor in this sync"))
             .with_hint("see the tables with tidelake config show"));
     };
@@ -119,10 +153,9 @@ async fn create_first(
 
 fn parse(kind: &str, column: &str, value: &str) -> Result<Position> {
     position_text::from_parts(kind, value).map_err(|message| {
-        Error::new(ErrorKind::Configuration, message)
-            .with_hint(format!(
-                "write it as the example is written: the cursor {column} holds values of kind {kind}"
-            ))
+        Error::new(ErrorKind::Configuration, message).with_hint(format!(
+            "write it as the example is written: the cursor {column} holds values of kind {kind}"
+        ))
     })
 }
 

@@ -5,7 +5,7 @@ use tidelake_sync::TablePlan;
 
 use super::Session;
 use crate::exit::{Exit, report_text};
-use crate::output::{counted, fields, size};
+use crate::output::{counted, fields, one_line, size};
 use crate::terminal::Terminal;
 use crate::wiring;
 
@@ -67,5 +67,6 @@ fn described(plan: &TablePlan, terminal: &Terminal) -> String {
     if let Some(error) = &plan.error {
         rows.push(("error", error.message.clone()));
     }
-    format!("{}: {how}\n{}", plan.table, fields(2, &rows, terminal.width()))
+    let name = one_line(&plan.table.to_string());
+    format!("{name}: {}\n{}", one_line(&how), fields(2, &rows, terminal.width()))
 }

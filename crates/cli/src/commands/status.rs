@@ -9,7 +9,7 @@ use tidelake_sync::RunDetails;
 use super::Session;
 use crate::args::StatusArgs;
 use crate::exit::Exit;
-use crate::output::{count, duration, or_dash, second, size, table};
+use crate::output::{count, duration, one_line, or_dash, second, size, table};
 use crate::settings::run_id;
 
 /// Between two looks.
@@ -93,17 +93,18 @@ fn with_tables(details: &RunDetails) -> String {
     text.push_str(&table(&["TABLE", "STATUS", ">ROWS", ">SIZE", ">TOOK"], rows.collect()));
     for table in tables {
         for notice in &table.notices {
-            text.push_str(&format!("note: {}: {}\n", table.table, notice.message));
+            let note = format!("{}: {}", table.table, notice.message);
+            text.push_str(&format!("note: {}\n", one_line(&note)));
         }
     }
     for table in tables {
         if let Some(error) = &table.error {
-            text.push_str(&format!("error: {error}\n"));
+            text.push_str(&format!("error: {}\n", one_line(error)));
         }
     }
     match &run.error {
         Some(error) if tables.iter().all(|table| table.error.is_none()) => {
-            text.push_str(&format!("error: {error}\n"));
+            text.push_str(&format!("error: {}\n", one_line(error)));
         }
         _ => {}
     }

@@ -8,7 +8,7 @@ use tidelake_watermark::Direction;
 use super::{Session, watermark_filter};
 use crate::args::{EditArgs, SelectArgs, SetArgs, WatermarksCommand};
 use crate::exit::Exit;
-use crate::output::{count, fields, or_dash, second, table};
+use crate::output::{count, fields, one_line, or_dash, second, table};
 use crate::terminal::Terminal;
 
 /// Does what was asked for.
@@ -107,7 +107,7 @@ fn actor() -> Actor {
 
 fn name(record: &WatermarkRecord) -> String {
     match &record.key.table {
-        Some(table) => table.to_string(),
+        Some(table) => one_line(&table.to_string()),
         None => record.key.source_key.clone(),
     }
 }
