@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::parquet::arrow::ParquetRecordBatchStreamBuilder;
-use ::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use ::parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderOptions};
 use ::parquet::arrow::async_reader::AsyncFileReader;
+use ::parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
@@ -82,12 +82,20 @@ async fn read_file(
         return Err(Error::new(ErrorKind::Mismatch, message));
     }
     let batch_rows = batch_rows(builder.metadata());
-    let begun = builder.with_batch_size(batch_rows).build();
+    let columns = wanted(&builder, &schema);
+    let begun = builder.with_batch_size(batch_rows).with_projection(columns).build();
     let batches = begun.map_err(|error| failed(&format!("read {location}"), error))?;
     Ok(batches.map(move |batch| {
         let batch = batch.map_err(|error| failed(&format!("read {location}"), error))?;
         conform(&batch, &schema)
     }))
+}
+
+/// The columns that the schema asks for; others are not even fetched.
+fn wanted<T>(builder: &ArrowReaderBuilder<T>, schema: &SchemaRef) -> ProjectionMask {
+    let fields = builder.schema().fields().iter().enumerate();
+    let wanted = fields.filter(|(_, field)| schema.index_of(field.name()).is_ok());
+    ProjectionMask::roots(builder.parquet_schema(), wanted.map(|(place, _)| place))
 }
 
 /// As many rows as make a batch of moderate size by the widest row group.
