@@ -40,6 +40,8 @@ enum Fault {
     StoppedClock,
     MiscountsNulls,
     IgnoresPatterns,
+    FindsByTheFirstColumnAlone,
+    FindsNoNulls,
     LoadsTwice,
     IgnoresTheManifest,
     ForgetsToReplace,
@@ -135,7 +137,15 @@ impl<T: Source> Source for Faulty<T> {
     }
 
     async fn find(&self, request: &FindRequest) -> Result<Reading> {
-        self.inner.find(request).await
+        let mut request = request.clone();
+        if self.has(Fault::FindsByTheFirstColumnAlone) {
+            request.key.truncate(1);
+            request.values.iter_mut().for_each(|values| values.truncate(1));
+        }
+        if self.has(Fault::FindsNoNulls) {
+            request.values.retain(|values| values.iter().all(Option::is_some));
+        }
+        self.inner.find(&request).await
     }
 
     async fn diagnose(&self, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
@@ -233,6 +243,8 @@ async fn each_fault_of_a_source_fails_its_case() {
         (Fault::AlwaysFences, "the_identifier_fence_is_open_to_writers_elsewhere"),
         (Fault::StoppedClock, "the_clock_is_near_and_goes_forward"),
         (Fault::MiscountsNulls, "counts_are_right_where_they_are_given"),
+        (Fault::FindsByTheFirstColumnAlone, "finds_rows_by_several_columns_and_by_null"),
+        (Fault::FindsNoNulls, "finds_every_kind_of_key"),
         (Fault::IgnoresPatterns, "lists_tables_by_pattern_in_exact_spelling"),
     ] {
         assert!(run_source_case(case, &faulty(fault)).await.is_err(), "{case}");
