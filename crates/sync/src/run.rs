@@ -190,6 +190,8 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
         keep_tables_of(app, earlier, &mut selected).await?;
     }
     check_places(&sync, selected.iter().map(|selected| &selected.table.name))?;
+    let names: Vec<_> = selected.iter().map(|selected| &selected.table.name).collect();
+    lake.check_folders(sync.target.sub_path.as_deref(), &names).await?;
     // Largest first, so that the last big table is not begun when all is done.
     selected.sort_by_key(|table| std::cmp::Reverse(table.table.estimated_bytes));
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tidelake_connector::{Effort, HighestRequest};
 use tidelake_model::{
     BackfillPiece, Error, ErrorKind, Notice, NoticeCode, Purpose, Result, RunId, RunStatus,
-    TableName, WatermarkFilter,
+    TableName,
 };
 use tidelake_watermark::{Bound, Direction, Kind, Position, Progress, Range, Value};
 use tokio::time::Instant;
@@ -28,6 +28,7 @@ use crate::piece::{self, Piece};
 use crate::run::{ErrorReport, RunReport};
 use crate::table_run::Task;
 use crate::tables::table_key;
+use crate::watermarks::stored;
 use crate::window::describe_range;
 
 pub use cut::Cut;
@@ -267,15 +268,7 @@ async fn plan(one: &OneTable<'_>, request: &BackfillRequest) -> Result<Plan> {
 /// The stored progress of the table.
 async fn progress(one: &OneTable<'_>, cursor: &TableCursor) -> Result<Progress> {
     let settings = watermark_settings(&cursor.settings)?;
-    let key = table_key(&one.systems.sync, one.name());
-    let filter = WatermarkFilter {
-        env: Some(key.env),
-        scope: Some(key.scope),
-        table: Some(one.name().to_string()),
-        ..WatermarkFilter::default()
-    };
-    let stored = one.app.state.watermarks(&filter).await?;
-    let stored = stored.into_iter().find(|record| record.column == settings.column);
+    let stored = stored(one.app, &one.systems.sync, one.name(), &settings.column).await?;
     Ok(stored.map_or(settings.initial, |record| record.progress))
 }
 

@@ -9,7 +9,7 @@ use tidelake_connector::{Effort, HighestRequest, Slices, SplitRequest};
 use tidelake_lake::TableLake;
 use tidelake_model::{
     DataFile, Error, ErrorKind, HistoryRow, Latest, Manifest, Notice, NoticeCode, Purpose, Result,
-    TableRunStatus, WatermarkFilter, WatermarkRecord, WindowRecord,
+    TableRunStatus, WatermarkRecord, WindowRecord,
 };
 use tidelake_watermark::{Bound, Progress, Range};
 
@@ -25,6 +25,7 @@ use crate::columns::{Shares, table_read};
 use crate::create::watermark_settings;
 use crate::run::degree_of;
 use crate::tables::{SelectedTable, table_key};
+use crate::watermarks::stored;
 use crate::window::{describe_range, whole};
 
 /// How often a table is begun anew, because the lake changed or a connection broke.
@@ -130,15 +131,8 @@ impl Work<'_> {
     }
 
     async fn record(&self, column: &str) -> Result<Option<WatermarkRecord>> {
-        let key = table_key(self.context.sync, &self.selected.table.name);
-        let filter = WatermarkFilter {
-            env: Some(key.env),
-            scope: Some(key.scope),
-            table: Some(self.selected.table.name.to_string()),
-            ..WatermarkFilter::default()
-        };
-        let stored = self.context.app.state.watermarks(&filter).await?;
-        Ok(stored.into_iter().find(|record| record.column == column))
+        let name = &self.selected.table.name;
+        stored(self.context.app, self.context.sync, name, column).await
     }
 
     /// What is compared; `None` where there is nothing.
