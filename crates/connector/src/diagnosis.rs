@@ -28,11 +28,18 @@ impl Finding {
 
     /// What cannot be looked at would make a run fail as well.
     pub fn of_error(topic: &str, error: &Error) -> Self {
+        let mut message = error.chain();
+        // The table stands in a field of its own.
+        if let Some(rest) =
+            error.table().and_then(|table| message.strip_prefix(&format!("{table}: ")))
+        {
+            message = rest.to_owned();
+        }
         Self {
             verdict: Verdict::Failure,
             topic: topic.to_owned(),
             table: error.table().cloned(),
-            message: error.chain(),
+            message,
             hint: error.hint().map(str::to_owned),
         }
     }

@@ -66,7 +66,7 @@ impl TableLake {
         let uploads = found.into_iter().flatten().filter_map(|found| {
             let key = found.upload.key.strip_prefix(&prefix)?.to_owned();
             let (run, _) = parse_data_key(&key)?;
-            goes(run).then(|| UploadRef { key, upload_id: found.upload.upload_id })
+            goes(run).then_some(UploadRef { key, upload_id: found.upload.upload_id })
         });
         Ok(Garbage { files, documents, uploads: uploads.collect() })
     }

@@ -31,9 +31,7 @@ pub use documents::{latest_schema, manifest_schema};
 pub use garbage::{Garbage, MayGo};
 pub use lake::{Claim, Lake, TableLake};
 pub use layout::encode_name;
-pub use parquet::{
-    FILE_BYTES, FileExtent, TableWriter, UploadRecorder, WriterSettings, widens,
-};
+pub use parquet::{FILE_BYTES, FileExtent, TableWriter, UploadRecorder, WriterSettings, widens};
 pub use rewrite::{ExtentOf, Keep};
 pub use storage::{
     AzureConnection, AzureDirectory, AzureLogin, AzureSettings, CloudStorage, FoundUpload,

@@ -42,7 +42,7 @@ pub async fn run_piece(
     request: TableRequest,
     piece: Piece,
 ) -> Result<RunReport> {
-    OneTable::open(app, request).await?.run(&Task::Piece(piece)).await
+    OneTable::open(app, request).await?.run(&Task::Piece(Box::new(piece))).await
 }
 
 impl TableWork<'_> {

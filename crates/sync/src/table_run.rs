@@ -28,7 +28,7 @@ pub(crate) enum Task {
     /// The window above the watermark is read, or the whole table.
     Window,
     /// One fixed range below the watermark is read again.
-    Piece(Piece),
+    Piece(Box<Piece>),
     /// Small files of the lake are merged.
     Compact(Compaction),
 }

@@ -1,9 +1,13 @@
 //! One file per thing a user can ask for: resolve, call, show.
 
+mod backfill;
+mod cleanup;
+mod compact;
 mod completions;
 mod config_create;
 mod configs;
 mod demo;
+mod doctor;
 mod explain;
 mod lxdb;
 mod man;
@@ -51,7 +55,10 @@ pub(crate) fn execute(settings: GlobalSettings, output: Output, command: Command
         Command::Man(args) => man::print(&output, &args),
         Command::Reference => Ok(reference::print(&output)),
         command => {
-            let is_durable = matches!(command, Command::Sync(_) | Command::Demo(_));
+            let is_durable = matches!(
+                command,
+                Command::Sync(_) | Command::Demo(_) | Command::Backfill(_) | Command::Compact(_)
+            );
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|error| {
                 Error::new(ErrorKind::Internal, "no threads could be started").with_source(error)
@@ -83,6 +90,10 @@ async fn work(session: &Session, command: Command) -> Result<Exit> {
         Command::Plan(args) => plan::plan(session, &args.sync_id).await,
         Command::Verify(args) => verify::verify(session, args).await,
         Command::Explain(args) => explain::explain(session, &args).await,
+        Command::Backfill(args) => backfill::run(session, &args).await,
+        Command::Compact(args) => compact::run(session, &args).await,
+        Command::Cleanup(args) => cleanup::run(session, &args).await,
+        Command::Doctor(args) => doctor::run(session, &args).await,
         Command::Status(args) => status::status(session, &args).await,
         Command::Watermarks(command) => watermarks::watermarks(session, command).await,
         Command::Lxdb(LxdbCommand::Init) => lxdb::init(session).await,

@@ -3,6 +3,7 @@
 
 mod column_options;
 mod create;
+pub(crate) mod house;
 mod names;
 mod quantity;
 mod sync;

@@ -151,7 +151,7 @@ fn order(
         "SELECT count(*), coalesce(sum(c < before), 0) FROM (
              SELECT c, lag(c) OVER (ORDER BY r) AS before FROM (
                  SELECT {row_number} AS r, {quoted} AS c FROM main.{}
-                 ORDER BY {row_number} DESC LIMIT {SAMPLE}))",
+                 WHERE {quoted} IS NOT NULL ORDER BY {row_number} DESC LIMIT {SAMPLE}))",
         quote(&table.table)
     );
     let (rows, falls): (i64, i64) = connection

@@ -289,7 +289,7 @@ impl Rows for MemoryRows<'_> {
     async fn runs_of_table(&mut self, key: &TableKey, limit: u32) -> Result<Vec<TableRun>> {
         let of_table = self.data.table_runs.get(key).into_iter().flat_map(BTreeMap::values);
         let mut found: Vec<_> = of_table.cloned().collect();
-        found.sort_by(|left, right| order(right).cmp(&order(left)));
+        found.sort_by_key(|run| std::cmp::Reverse(order(run)));
         if limit > 0 {
             found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }

@@ -440,7 +440,7 @@ async fn read_pieces(one: &OneTable<'_>, plan: &Plan, report: &mut Backfill) -> 
         }
         let run_id = one.app.host.new_run_id();
         let backfill = *report.backfill.get_or_insert(run_id);
-        let task = Task::Piece(Piece {
+        let task = Task::Piece(Box::new(Piece {
             range: range.clone(),
             purpose: Purpose::Backfill(BackfillPiece {
                 backfill,
@@ -449,7 +449,7 @@ async fn read_pieces(one: &OneTable<'_>, plan: &Plan, report: &mut Backfill) -> 
                 of,
                 from: plan.from.as_ref().map(ToString::to_string),
             }),
-        });
+        }));
         let patience = if is_first { Duration::ZERO } else { PATIENCE };
         is_first = false;
         let done = run_when_free(one, run_id, &task, patience).await?;
