@@ -190,9 +190,8 @@ fn no_such_column(option: &str, table: &Table, column: &str) -> Error {
         Some(name) => format!("did you mean {name:?}?"),
         None => format!("the columns are: {}", listed(&names)),
     };
-    Error::new(ErrorKind::NotFound, format!("there is no column {column:?} as {option} says"))
-        .with_hint(hint)
-        .in_table(&table.name)
+    let message = format!("{option} names the column {column:?}, which is not there");
+    Error::new(ErrorKind::NotFound, message).with_hint(hint).in_table(&table.name)
 }
 
 /// Some names, and how many there are besides.

@@ -1,6 +1,7 @@
 //! Mistakes in what a new sync is told of single columns.
 
-use super::{INCREMENTAL, option};
+use super::commands::failed_table;
+use super::{INCREMENTAL, busy_desk, option};
 
 #[test]
 fn columns_without_a_table() {
@@ -93,4 +94,40 @@ fn unknown_drift() {
 #[test]
 fn unknown_policy() {
     option("unknown_policy", "--on-special-number zero");
+}
+
+#[test]
+fn table_named_twice() {
+    option("table_named_twice", "--columns main.orders:id --columns orders:note");
+}
+
+#[test]
+fn key_is_left_out() {
+    option("key_is_left_out", "--key main.orders:note --exclude-columns main.orders:note,price");
+}
+
+#[test]
+fn cast_of_what_is_left_out() {
+    option("cast_of_what_is_left_out", "--columns main.orders:id --type-cast orders:note:json");
+}
+
+#[test]
+fn a_column_was_added() {
+    let desk = busy_desk();
+    desk.shop("ALTER TABLE orders ADD COLUMN colour TEXT");
+    failed_table("a_column_was_added", &desk);
+}
+
+#[test]
+fn a_column_was_renamed() {
+    let desk = busy_desk();
+    desk.shop("ALTER TABLE orders RENAME COLUMN note TO remark");
+    failed_table("a_column_was_renamed", &desk);
+}
+
+#[test]
+fn a_column_has_another_type() {
+    let desk = busy_desk();
+    desk.shop("ALTER TABLE orders DROP COLUMN price; ALTER TABLE orders ADD COLUMN price TEXT");
+    failed_table("a_column_has_another_type", &desk);
 }

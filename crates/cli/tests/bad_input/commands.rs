@@ -214,7 +214,7 @@ fn the_lake_is_gone() {
 }
 
 /// A table that fails is told in the result; why, and what to do, with it.
-fn failed_table(name: &str, desk: &Desk) {
+pub(crate) fn failed_table(name: &str, desk: &Desk) {
     let answer = desk.run("sync -a credentials.json --sync-id nightly --no-progress");
     stable().bind(|| insta::assert_snapshot!(name, answer.transcript()));
     assert_ne!(answer.code, 0, "{}", answer.transcript());
