@@ -105,7 +105,8 @@ pub(super) fn explain(error: &object_store::Error, place: &str, words: &Words) -
         return Error::new(ErrorKind::Denied, message).with_hint(words.login);
     }
     let code = code(&text);
-    let detail = match (&code, element(&text, "Message"), status(&text)) {
+    let message = element(&text, "Message").filter(|message| !repeats_a_request(message));
+    let detail = match (&code, message, status(&text)) {
         (Some(code), Some(message), _) => format!("{code}: {message}"),
         (Some(code), None, _) => code.clone(),
         (None, _, Some(status)) => format!("the store answered with status {status}"),
@@ -170,6 +171,12 @@ pub(super) fn explain(error: &object_store::Error, place: &str, words: &Words) -
     if hint.is_empty() { error } else { error.with_hint(hint) }
 }
 
+/// Whether a text may hold the address of a request, and with it a signature.
+fn repeats_a_request(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["://", "sig=", "signature=", "authorization:"].iter().any(|part| text.contains(part))
+}
+
 /// The last cause, which is the system's or the protocol's own word.
 fn innermost(error: &object_store::Error) -> String {
     let mut text = error.to_string();
@@ -178,8 +185,7 @@ fn innermost(error: &object_store::Error) -> String {
         text = next.to_string();
         cause = next.source();
     }
-    // An address may hold a signature.
-    if text.contains("://") {
+    if repeats_a_request(&text) {
         return "the request failed".to_owned();
     }
     text.chars().take(200).collect()
@@ -238,6 +244,10 @@ mod tests {
         let error = generic("builder error for url (https://a/b?sig=TOPSECRET)");
         let error = explain(&error, "abs://b/k", &words());
         assert!(!format!("{error:?} {}", error.chain()).contains("TOPSECRET"), "{error:?}");
+        let text = "status code: 403: <Code>AuthenticationFailed</Code>\
+                    <Message>no: /a?sp=r&amp;sig=TOPSECRET</Message>";
+        let error = explain(&generic(text), "abs://b/k", &words());
+        assert_eq!(error.message(), "abs://b/k: AuthenticationFailed");
     }
 
     #[test]

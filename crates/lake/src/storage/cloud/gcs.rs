@@ -1,6 +1,6 @@
 //! Buckets of Google Cloud Storage, through its XML interface.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::client::{HttpConnector, ReqwestConnector};
@@ -69,8 +69,12 @@ pub fn gcs(settings: GcsSettings) -> Result<Arc<CloudStorage>> {
         }
     };
     let wrong = |error: &dyn std::fmt::Display| {
-        // The builder's messages name files and fields, never their values.
-        let message = format!("the settings of bucket {:?}: {error}", settings.bucket);
+        let detail = match &settings.login {
+            GcsLogin::ServiceAccount(file) => unfit(file, &error.to_string()),
+            GcsLogin::Application(file) => format!("{} holds no login", file.display()),
+            GcsLogin::Machine => "this machine has no login that can be read".to_owned(),
+        };
+        let message = format!("the settings of bucket {:?}: {detail}", settings.bucket);
         Error::new(ErrorKind::Configuration, message)
             .with_hint("service_account_file is the JSON key file of a service account")
     };
@@ -94,6 +98,16 @@ pub fn gcs(settings: GcsSettings) -> Result<Arc<CloudStorage>> {
             login: "check the service account and its key file; a deleted key needs a new file",
         },
     }))
+}
+
+/// What is wrong with a key file. A message of the parser may repeat a value of it.
+fn unfit(file: &Path, error: &str) -> String {
+    let field = error.split_once("missing field `").and_then(|(_, rest)| rest.split_once('`'));
+    let what = match field {
+        Some((field, _)) => format!("has no {field}"),
+        None => "is not the key file of a service account, or its key is damaged".to_owned(),
+    };
+    format!("{} {what}", file.display())
 }
 
 fn sign(credentials: GcpCredentialProvider) -> Sign {
@@ -139,9 +153,21 @@ mod tests {
         };
         let error = gcs(settings(&file)).err().unwrap();
         assert!(error.message().contains("key.json"), "{error:?}");
-        std::fs::write(&file, "{\"private_key\": \"hunter2\"}").unwrap();
-        let error = gcs(settings(&file)).err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Configuration);
-        assert!(error.hint().is_some() && !format!("{error:?}").contains("hunter2"), "{error:?}");
+        for (content, told) in [
+            ("{\"private_key\": \"hunter2\"}", "key.json has no private_key_id"),
+            ("\"hunter2\"", "key.json is not the key file of a service account"),
+            ("{\"private_key\": [\"hunter2\"]}", "key.json is not the key file"),
+            (
+                "{\"private_key\": \"hunter2\", \"private_key_id\": \"1\", \"client_email\": \"a\"}",
+                "its key is damaged",
+            ),
+        ] {
+            std::fs::write(&file, content).unwrap();
+            let error = gcs(settings(&file)).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Configuration);
+            assert!(error.message().contains(told), "{content}: {error:?}");
+            assert!(error.hint().is_some(), "{error:?}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
     }
 }
