@@ -133,7 +133,7 @@ fn table_text(table: &TableVerification, terminal: &Terminal) -> String {
     }
     let different: Vec<_> =
         table.columns.iter().filter(|column| !column.same).map(|column| &*column.column).collect();
-    if !different.is_empty() {
+    if table.outcome == Verified::Differs && !different.is_empty() {
         rows.push(("checksums", format!("differ in {}", different.join(", "))));
     }
     for line in counts(&table.counts) {

@@ -68,7 +68,7 @@ fn a_row_on_its_way_through_its_life() {
 
     // Late, far ahead, and without a value.
     desk.shop(
-        "INSERT INTO orders VALUES (3, '2024-02-01 00:00:00', 1, 'late'),
+        "INSERT INTO orders VALUES (3, '2024-01-01 12:00:00', 1, 'late'),
              (4, '2099-01-01 00:00:00', 1, 'ahead'), (5, NULL, 1, 'none')",
     );
     is(&desk, "id=3", "never_read", "run ");
@@ -80,6 +80,9 @@ fn a_row_on_its_way_through_its_life() {
     is(&desk, "id=3", "carried", "carried it");
     let (json, _) = explain(&desk, "orders", "id=3");
     assert_eq!(json["lake"][0]["purpose"], "repair");
+
+    // Its neighbour's file was written anew for it; who carried the row is still told.
+    is(&desk, "id=2", "carried", "(repair) wrote its file anew");
 
     // By another column, with several rows.
     let (json, _) = explain(&desk, "orders", "price=1");

@@ -6,12 +6,12 @@ use arrow::array::RecordBatch;
 use serde::Serialize;
 use tidelake_connector::{Source, cursor_extent};
 use tidelake_model::{
-    Manifest, NoticeCode, NullCursor, Result, SyncConfig, TableRun, TableRunStatus,
+    Manifest, NoticeCode, NullCursor, Purpose, Result, SyncConfig, TableRun, TableRunStatus,
     WatermarkFilter, WindowRecord,
 };
 use tidelake_watermark::{Direction, Kind, Position, Progress};
 
-use super::{Explanation, SourceRow, cursor_of};
+use super::{Explanation, LakeRow, SourceRow, cursor_of};
 use crate::application::Application;
 use crate::create::watermark_settings;
 use crate::primary::connect_primary;
@@ -142,17 +142,17 @@ impl<'a> Judge<'a> {
         let Some(settings) = &self.selected.cursor else {
             return Ok(whole_table(latest, explanation));
         };
+        let extent = cursor_extent(row, &settings.read)?;
         let mut same = explanation.lake.iter().filter(|found| found.cursor.as_deref() == cursor);
         let count = same.clone().count();
         if let Some(found) = same.next_back() {
-            return Ok(carried(count, found, explanation));
+            let carrier = extent.lowest.as_ref().and_then(|at| self.carrier(at, found));
+            return Ok(carried(count, found, carrier, explanation));
         }
-        let mut said = match cursor_extent(row, &settings.read)? {
-            extent if extent.nulls > 0 => self.without_cursor(),
-            extent => match extent.lowest {
-                Some(at) => self.placed(&at)?,
-                None => self.text(settings.kind()),
-            },
+        let mut said = match extent.lowest {
+            _ if extent.nulls > 0 => self.without_cursor(),
+            Some(at) => self.placed(&at)?,
+            None => self.text(settings.kind()),
         };
         let older = explanation.lake.len();
         if older > 0 {
@@ -167,6 +167,17 @@ impl<'a> Judge<'a> {
             ));
         }
         Ok(said)
+    }
+
+    /// The run that read the value, where its file was written anew by another.
+    fn carrier(&self, at: &Position, found: &LakeRow) -> Option<&TableRun> {
+        let is_carrier = |run: &&TableRun| {
+            let purpose = run.window.as_ref().map(|window| &window.purpose);
+            Some(run.run_id) <= found.run_id
+                && purpose.is_some_and(|purpose| *purpose != Purpose::Compact)
+                && read_it(run, at)
+        };
+        self.runs.iter().find(is_carrier).filter(|run| Some(run.run_id) != found.run_id)
     }
 
     fn without_cursor(&self) -> Said {
@@ -350,14 +361,28 @@ fn shown(text: Option<&str>) -> String {
     text.unwrap_or("NULL").to_owned()
 }
 
-fn carried(count: usize, found: &super::LakeRow, explanation: &Explanation) -> Said {
-    let run = found.run_id.map(|run| format!("run {run}")).unwrap_or_else(|| "a run".to_owned());
-    let read = found.window.as_ref().map(|window| format!(", which read {window}"));
-    let at = found.read_at.as_ref().map(|at| format!(", at {at}"));
-    let mut said = Said::new(
-        Verdict::Carried,
-        format!("{run}{}{} carried it", read.unwrap_or_default(), at.unwrap_or_default()),
-    );
+fn carried(
+    count: usize,
+    found: &LakeRow,
+    carrier: Option<&TableRun>,
+    explanation: &Explanation,
+) -> Said {
+    let run = found.run_id.map(|run| run.to_string()).unwrap_or_else(|| "unknown".to_owned());
+    let at = found.read_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+    let reason = match carrier {
+        Some(carrier) => format!(
+            "run {} read {} at {} and carried it; run {run} ({}) wrote its file anew{at}",
+            carrier.run_id,
+            carrier.window.as_ref().map(describe).unwrap_or_default(),
+            carrier.started_at,
+            found.purpose.unwrap_or("run"),
+        ),
+        None => {
+            let read = found.window.as_ref().map(|window| format!(" read {window}{at} and"));
+            format!("run {run}{} carried it", read.unwrap_or_default())
+        }
+    };
+    let mut said = Said::new(Verdict::Carried, reason);
     if count > 1 {
         said.reasons.push(format!("the lake has it {count} times"));
         said.hint = Some(format!(
@@ -374,7 +399,7 @@ fn carried(count: usize, found: &super::LakeRow, explanation: &Explanation) -> S
 
 fn whole_table(latest: Option<&Manifest>, explanation: &Explanation) -> Said {
     if let Some(found) = explanation.lake.last() {
-        return carried(explanation.lake.len(), found, explanation);
+        return carried(explanation.lake.len(), found, None, explanation);
     }
     let reason = match latest {
         None => "the table was never synced; the next run reads all of it".to_owned(),

@@ -146,7 +146,7 @@ impl Context<'_> {
             after.notices.push(Notice::new(
                 NoticeCode::NullCursor,
                 format!(
-                    "{} rows without a cursor value differ and lie in no range; reset the \
+                    "{} row(s) without a cursor value differ and lie in no range; reset the \
                      watermark to read the table anew",
                     plan.without_cursor
                 ),

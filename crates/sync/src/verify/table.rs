@@ -144,10 +144,13 @@ impl Work<'_> {
         report: &mut TableVerification,
     ) -> Result<Option<Bounds>> {
         let Some(cursor) = &self.selected.cursor else {
+            let since = report.head_finished_at.clone().unwrap_or_default();
             report.note(
                 NoticeCode::Setting,
-                "the table has no cursor and is compared as the source has it now: rows that were \
-                 changed since the last sync differ",
+                format!(
+                    "the table has no cursor and is compared as the source has it now: rows that \
+                     were changed since the last sync, at {since}, differ"
+                ),
             );
             let bounds = Bounds::whole();
             report.compared = Some(bounds.describe());
@@ -220,7 +223,7 @@ impl Work<'_> {
         if let Some(rows) = report.unread_rows.filter(|rows| *rows > 0) {
             report.note(
                 NoticeCode::HeldBack,
-                format!("{rows} rows in {} are read by the next run", describe_range(&range)),
+                format!("{rows} row(s) in {} are read by the next run", describe_range(&range)),
             );
         }
         Ok(())
