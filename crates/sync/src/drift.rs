@@ -200,7 +200,10 @@ impl Drift<'_> {
 
 /// The source's name of a type, and the lake's where that is another.
 fn with_type(source_type: &str, lake: &str) -> String {
-    if source_type == lake { lake.to_owned() } else { format!("{source_type}, here {lake}") }
+    match source_type.eq_ignore_ascii_case(lake) {
+        true => source_type.to_owned(),
+        false => format!("{source_type}, here {lake}"),
+    }
 }
 
 /// Whether the lake's type can be widened to the present one: every value of the

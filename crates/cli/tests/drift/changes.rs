@@ -208,13 +208,13 @@ pub(crate) const SQLITE: &[Change] = &[
             (
                 "ignore",
                 Stops(
-                    "it was DECIMAL(6,2), here decimal(6,2), now it is DECIMAL(10,4), here decimal(10,4)",
+                    "it was DECIMAL(6,2), now it is DECIMAL(10,4)",
                 ),
             ),
             (
                 "fail",
                 Stops(
-                    "it was DECIMAL(6,2), here decimal(6,2), now it is DECIMAL(10,4), here decimal(10,4)",
+                    "it was DECIMAL(6,2), now it is DECIMAL(10,4)",
                 ),
             ),
         ],
