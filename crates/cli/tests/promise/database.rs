@@ -114,7 +114,7 @@ impl Drop for Database {
 }
 
 impl Session {
-    fn open(config: &Config) -> Self {
+    pub(crate) fn open(config: &Config) -> Self {
         RUNTIME.block_on(async {
             let (client, connection) = config.connect(NoTls).await.unwrap();
             tokio::spawn(connection);

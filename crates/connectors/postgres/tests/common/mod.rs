@@ -107,6 +107,9 @@ impl Standby {
 
     /// Waits until all that is committed is replayed.
     pub(crate) async fn catch_up(&self) {
+        // What was committed without waiting is written by now.
+        let write = "SET synchronous_commit = on; CREATE TEMP TABLE w (); DROP TABLE w";
+        self.primary.batch_execute(write).await.unwrap();
         let place = "SELECT pg_current_wal_flush_lsn()::text";
         let place: String = self.primary.query_one(place, &[]).await.unwrap().get(0);
         let replayed = format!("SELECT pg_last_wal_replay_lsn() >= '{place}'");
