@@ -21,4 +21,7 @@ pub struct Capabilities {
     /// microseconds, whatever it declares: a sync that asks for nanoseconds then
     /// means all of them.
     pub open_time_digits: bool,
+    /// Whether a column of floats can be read as decimals, each exactly the one that
+    /// it was made from, or an error.
+    pub decimals_of_floats: bool,
 }

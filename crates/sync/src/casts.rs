@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
+use tidelake_connector::Capabilities;
 use tidelake_model::{Column, ColumnCast, Error, ErrorKind, Result};
 use tidelake_watermark::Kind;
 
@@ -27,8 +28,13 @@ pub(crate) enum Way {
 
 /// Applies a cast to a column: how the source is asked for it, and how the lake
 /// has it.
-pub(crate) fn cast_column(column: &Column, cast: &ColumnCast) -> Result<(Column, Column)> {
+pub(crate) fn cast_column(
+    column: &Column,
+    cast: &ColumnCast,
+    capabilities: Capabilities,
+) -> Result<(Column, Column)> {
     let way = way(column, &cast.data_type, cast.extension.as_deref())
+        .or_else(|| way_of_source(column, &cast.data_type, capabilities))
         .ok_or_else(|| not_exact(column, &cast.data_type))?;
     let mut lake = column.clone();
     lake.field = field_of(column, &cast.data_type, cast.extension.as_deref());
@@ -56,6 +62,13 @@ fn field_of(column: &Column, data_type: &DataType, extension: Option<&str>) -> F
 pub(crate) fn as_text(column: &mut Column) {
     column.field = field_of(column, &DataType::Utf8, None);
     column.chosen = true;
+}
+
+/// What this source can do besides.
+fn way_of_source(column: &Column, to: &DataType, capabilities: Capabilities) -> Option<Way> {
+    let is_float = *column.field.data_type() == DataType::Float64;
+    let is_decimal = matches!(to, DataType::Decimal128(..) | DataType::Decimal256(..));
+    (is_float && is_decimal && capabilities.decimals_of_floats).then_some(Way::Source)
 }
 
 /// How a column can become another type without any loss; `None` where it cannot.

@@ -86,10 +86,10 @@ pub async fn create(app: &Application, draft: SyncDraft) -> Result<Created> {
     }
     check_strategies(&config, &tables, publisher.as_deref())?;
     check_places(&config, tables.iter().map(|table| &table.name))?;
-    let open_digits = source.capabilities().open_time_digits;
+    let capabilities = source.capabilities();
     let mut selected = vec![];
     for table in &tables {
-        selected.push(select(&config, open_digits, table.clone())?);
+        selected.push(select(&config, capabilities, table.clone())?);
     }
     for selected in &selected {
         check_key(&config, selected)?;

@@ -2,6 +2,7 @@
 //! which types.
 
 use arrow::datatypes::{DataType, TimeUnit};
+use tidelake_connector::Capabilities;
 use tidelake_model::{
     Column, ColumnCast, Error, ErrorKind, InfiniteTime, Notice, NoticeCode, Policies, Result,
     SpecialNumber, SyncConfig, Table, TimestampUnit, ZeroDate,
@@ -13,11 +14,10 @@ use crate::cursor::TableCursor;
 use crate::selection::selects;
 use crate::tables::{SelectedTable, read_settings};
 
-/// Applies what the sync says of the table's columns. `open_digits` tells that
-/// any of the source's times may have more digits than microseconds.
+/// Applies what the sync says of the table's columns.
 pub(crate) fn select(
     sync: &SyncConfig,
-    open_digits: bool,
+    capabilities: Capabilities,
     mut table: Table,
 ) -> Result<SelectedTable> {
     let settings = sync.incremental.iter().find(|settings| settings.table == table.name);
@@ -36,10 +36,12 @@ pub(crate) fn select(
                     check_cursor_cast(&column, cast)
                         .map_err(|error| error.in_table(&table.name))?;
                 }
-                cast_column(&column, cast).map_err(|error| error.in_table(&table.name))?
+                cast_column(&column, cast, capabilities)
+                    .map_err(|error| error.in_table(&table.name))?
             }
             None => {
-                let chosen = by_policy(column, sync.policies, is_cursor, open_digits);
+                let chosen =
+                    by_policy(column, sync.policies, is_cursor, capabilities.open_time_digits);
                 (chosen.clone(), chosen)
             }
         };

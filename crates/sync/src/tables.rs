@@ -116,8 +116,8 @@ pub(crate) async fn tables_of(
             Err(no_such_table(&tables, what, Some(&name.schema), &name.table).in_table(name))
         })
         .collect();
-    let open_digits = source.capabilities().open_time_digits;
-    let selected = tables.into_iter().map(|table| select(sync, open_digits, table));
+    let capabilities = source.capabilities();
+    let selected = tables.into_iter().map(|table| select(sync, capabilities, table));
     Ok(selected.chain(gone).collect())
 }
 

@@ -140,6 +140,7 @@ impl Source for MemorySource {
             fallback_cursor: true,
             schemas: true,
             open_time_digits: false,
+            decimals_of_floats: false,
         }
     }
 

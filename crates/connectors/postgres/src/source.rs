@@ -93,6 +93,7 @@ impl Source for PostgresSource {
             fallback_cursor: true,
             schemas: true,
             open_time_digits: false,
+            decimals_of_floats: false,
         }
     }
 

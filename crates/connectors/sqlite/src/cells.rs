@@ -387,6 +387,10 @@ impl CellReader {
             }
             ValueRef::Blob(_) => return Err(Misfit::no(cell, "text", Remedy::Bytes)),
         };
+        // Some readers refuse a whole file whose JSON is none.
+        if self.column_type == ColumnType::Json && !self.chosen && !is_json(&text) {
+            return Err(Misfit::no(cell, "JSON", Remedy::Text));
+        }
         if let Builder::Text(builder) = &mut self.builder {
             builder.append_value(text);
         }
@@ -408,6 +412,10 @@ impl CellReader {
             Builder::Binary(builder) => Arc::new(builder.finish()),
         }
     }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 fn special_number(cell: ValueRef<'_>) -> Misfit {

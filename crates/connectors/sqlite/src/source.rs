@@ -98,6 +98,7 @@ impl Source for SqliteSource {
             fallback_cursor: true,
             schemas: false,
             open_time_digits: true,
+            decimals_of_floats: true,
         }
     }
 

@@ -93,6 +93,9 @@ async fn misfits_name_the_place_the_value_and_the_remedy() {
         ("DATE", "'soon'", "the text 'soon', which is no time"),
         ("DATE", "'2026-11-30 12:00'", "it is not midnight"),
         ("DECIMAL(5,2)", "1000", "decimal of exactly 5 digits"),
+        ("JSON", "''", "the text '', which is no JSON"),
+        ("JSON", "'{a: 1}'", "the text '{a: 1}', which is no JSON"),
+        ("JSON", "9e999", "the real number Inf, which is no JSON"),
     ] {
         let error = read_as(declaration, &["NULL", value], None, Policies::default()).await;
         let error = error.unwrap_err();
