@@ -90,9 +90,6 @@ impl TableWork<'_> {
 
     /// State and lake disagree: refuse, or do what the user decided.
     async fn mismatch(&mut self) -> Result<()> {
-        // A runner that slept while its lease went to another sees the other's work.
-        let lease = std::slice::from_ref(&self.state.lease);
-        self.run.app.state.renew(lease, self.run.app.leases.ttl).await?;
         let in_lake = self.latest.as_ref().map(|latest| latest.head);
         let head = in_lake.map(|run_id| Head { run_id, location: self.lake.location() });
         let settings = self.watermark_settings()?;

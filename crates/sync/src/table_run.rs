@@ -63,7 +63,7 @@ pub(crate) async fn run_table(
         estimated_rows: work.selected.table.estimated_rows,
     });
     if let Err(error) = work.go(task).await {
-        let error = run.reason_of(error);
+        let error = work.reason_of(error).await;
         work.end_with(error.in_table(&table).in_run(run.run_id)).await;
     }
     work.note_losses();
@@ -98,6 +98,20 @@ impl<'a> TableWork<'a> {
             record,
             finished_earlier: None,
         }
+    }
+
+    /// A runner that slept while its lease went to another sees what the other did,
+    /// and could take it for a disagreement of state and lake.
+    async fn reason_of(&self, error: Error) -> Error {
+        let app = &self.run.app;
+        let lease = std::slice::from_ref(&self.state.lease);
+        if error.kind() == ErrorKind::Mismatch
+            && let Err(lost) = app.state.renew(lease, app.leases.ttl).await
+            && lost.kind() == ErrorKind::Conflict
+        {
+            return lost;
+        }
+        self.run.reason_of(error)
     }
 
     /// The whole order of things.
