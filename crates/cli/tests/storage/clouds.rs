@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::bench::{Bench, Report};
 use crate::corner::Cloud;
+use crate::proxy::{Action, Answer};
 use crate::terminal::{Desk, file, server};
 
 const EVENTS: &str = "
@@ -119,5 +120,48 @@ fn azure_takes_keys_signatures_and_connection_strings() {
         let said =
             desk.must(&format!("sync -a credentials.json --sync-id login-{number} --output json"));
         assert!(said.contains("\"completed\""), "{mode}: {said}");
+    }
+}
+
+/// Whatever goes wrong, and however much is told of it: no key, no signature.
+#[test]
+fn no_secret_of_a_store_is_ever_told() {
+    let sas = "sv=2020-12-06&sr=c&sp=racwdl&sig=aHVudGVyMg%3D%3D";
+    let secrets = ["aHVudGVyMg", "hunter2"];
+    // Nobody listens there; a server that answers with what it was asked; and one
+    // that hangs up.
+    let echoing = crate::proxy::Proxy::before("127.0.0.1:1");
+    echoing.requests(|request| {
+        let answer = Answer::error(403, "AuthenticationFailed", &request.target);
+        Action::Answer(answer)
+    });
+    let breaking = crate::proxy::Proxy::before("127.0.0.1:1");
+    breaking.connections(|_| Action::Refuse);
+    for endpoint in ["http://127.0.0.1:1".to_owned(), echoing.url(), breaking.url()] {
+        for (mode, key, value) in
+            [("sas", "sas", sas), ("account_key", "account_key", "aHVudGVyMg==")]
+        {
+            let desk = Desk::new();
+            let mut info = json!({"directory": "abs://lake/raw", "account": "acc",
+                                  "endpoint_url": endpoint});
+            info[key] = value.into();
+            desk.credentials(&json!({
+                "shop": file(&desk.path("shop.db")),
+                "lake": {"ds_type": "azure", "auth_mode": mode, "info": info},
+            }));
+            let answer = desk.run(
+                "config create -a credentials.json --source-db-auth-id shop \
+                 --target-storage-id lake --log-level DEBUG --log-dir logs",
+            );
+            assert_eq!(answer.code, 1, "{}", answer.transcript());
+            assert!(answer.stderr.contains("hint: "), "{}", answer.transcript());
+            let mut told = answer.transcript().to_owned();
+            for log in std::fs::read_dir(desk.path("logs")).unwrap() {
+                told.push_str(&std::fs::read_to_string(log.unwrap().path()).unwrap());
+            }
+            for secret in secrets {
+                assert!(!told.contains(secret), "{endpoint} {mode}: {told}");
+            }
+        }
     }
 }
