@@ -57,6 +57,12 @@ fn a_row_on_its_way_through_its_life() {
     assert!(text.starts_with("main.orders id=1: is in the lake"), "{text}");
     assert!(text.contains(json["lake"][0]["run_id"].as_str().unwrap()), "{text}");
 
+    // Its file is written anew for a neighbour; who carried the row is still told.
+    desk.shop("UPDATE orders SET price = 7 WHERE id = 2");
+    desk.must(&format!("verify {GLOBAL} --sync-id s --table orders --repair"));
+    is(&desk, "id=2", "carried", "read [2024-01-02T09:30:00, 2024-01-02T09:30:00]");
+    is(&desk, "id=1", "carried", "(repair) wrote its file anew");
+
     // A new version, above what was exported so far.
     desk.shop("UPDATE orders SET updated_at = '2024-05-01 00:00:00' WHERE id = 1");
     is(&desk, "id=1", "next_run", "it came late, below the watermark");
@@ -80,9 +86,6 @@ fn a_row_on_its_way_through_its_life() {
     is(&desk, "id=3", "carried", "carried it");
     let (json, _) = explain(&desk, "orders", "id=3");
     assert_eq!(json["lake"][0]["purpose"], "repair");
-
-    // Its neighbour's file was written anew for it; who carried the row is still told.
-    is(&desk, "id=2", "carried", "(repair) wrote its file anew");
 
     // By another column, with several rows.
     let (json, _) = explain(&desk, "orders", "price=1");
