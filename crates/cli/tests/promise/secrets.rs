@@ -207,6 +207,20 @@ fn no_secret_in_anything_that_was_said_or_written() {
                 run(&bench, "lxdb", &format!("lxdb init {lxdb}")),
             ];
             assert_eq!(done, [0; 7], "{state} {id}");
+            let of = format!("{lxdb} --sync-id {id}");
+            let done = [
+                run(&bench, "verify", &format!("verify {of} --files")),
+                run(&bench, "explain", &format!("explain {of} --table public.orders --key id=1")),
+                run(
+                    &bench,
+                    "backfill",
+                    &format!("backfill {of} --table public.orders --to 2020-01-01"),
+                ),
+                run(&bench, "compact", &format!("compact {of}")),
+                run(&bench, "cleanup", &format!("cleanup {of} --older-than 0")),
+                run(&bench, "doctor", &format!("doctor {of} --verbose")),
+            ];
+            assert_eq!(done, [0; 6], "{state} {id}");
         }
     }
     failures(&mut bench, &user, &mut run);
@@ -255,6 +269,8 @@ fn failures(bench: &mut Bench, user: &str, run: &mut impl FnMut(&Bench, &str, &s
         fails(bench, what, &format!("{create} {lxdb}"));
         fails(bench, what, &format!("sync {lxdb} --sync-id file"));
         fails(bench, what, &format!("plan {lxdb} --sync-id file"));
+        fails(bench, what, &format!("verify {lxdb} --sync-id file"));
+        fails(bench, what, &format!("doctor {lxdb} --sync-id file"));
     }
     bench.credential("source", source);
     let wrong_buckets = [
