@@ -226,7 +226,14 @@ pub(crate) const ODD: &[Odd] = &[
         Error("the text '2026-11-30 24:00', which is no time", "--type-cast {c}:text"),
     ),
     odd("DATETIME", "'2016-12-31 23:59:60'", "", Error("which is no time", "--type-cast {c}:text")),
-    odd("DATETIME", "'0000-00-00 00:00:00'", "", Error("which is no time", "--type-cast {c}:text")),
+    odd("DATETIME", "'0000-00-00 00:00:00'", "", Null("zero_date")),
+    odd("DATE", "'2026-11-00'", "--on-zero-date text", Text("2026-11-00", None)),
+    odd(
+        "DATE",
+        "'0000-00-00'",
+        "--on-zero-date fail",
+        Error("the text '0000-00-00', which is no day of any calendar", "--on-zero-date null"),
+    ),
     odd(
         "DATETIME",
         "'2026-11-30 09:15:00.1234567'",

@@ -13,6 +13,7 @@ use rusqlite::types::ValueRef;
 use tidelake_connector::Counters;
 use tidelake_model::{
     Column, Error, ErrorKind, InfiniteTime, Policies, Result, SpecialNumber, TimestampUnit,
+    ZeroDate,
 };
 
 use crate::misfit::{Misfit, Remedy};
@@ -27,6 +28,7 @@ use crate::types::ColumnType;
 /// Counts of values that followed a policy; the column's name comes behind.
 const SPECIAL_NUMBER: &str = "special_number";
 const INFINITE_TIME: &str = "infinite_time";
+const ZERO_DATE: &str = "zero_date";
 /// Counts of bytes that are text in the lake.
 const BLOB_AS_TEXT: &str = "blob_as_text";
 const INVALID_TEXT: &str = "invalid_text";
@@ -241,6 +243,7 @@ impl CellReader {
     fn append_time(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
         let high = match self.time(cell)? {
             Moment::Infinite { high } => high,
+            Moment::Zero => return self.append_zero(cell),
             Moment::At(nanos) => match &mut self.builder {
                 Builder::Date(builder) => {
                     if nanos.rem_euclid(NANOS_PER_DAY) != 0 {
@@ -282,6 +285,14 @@ impl CellReader {
             },
         };
         self.append_endless(cell, high)
+    }
+
+    /// A date that no calendar has.
+    fn append_zero(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        match self.policies.zero_date {
+            ZeroDate::Fail => Err(Misfit::no(cell, "day of any calendar", Remedy::ZeroDate)),
+            ZeroDate::Null | ZeroDate::Text => self.null_instead(cell, ZERO_DATE, Remedy::ZeroDate),
+        }
     }
 
     /// A time without an end, or beyond what the type can count.

@@ -30,6 +30,8 @@ pub(crate) enum Remedy {
     SpecialNumber,
     /// Another policy for infinite times.
     InfiniteTime,
+    /// Another policy for dates that no calendar has.
+    ZeroDate,
     /// Another value, since a cursor's must be comparable.
     Value,
 }
@@ -70,6 +72,10 @@ impl Misfit {
             ),
             Remedy::InfiniteTime => format!(
                 "choose --on-infinite-time null, clamp or text, or carry the column as text with {}",
+                cast("text")
+            ),
+            Remedy::ZeroDate => format!(
+                "choose --on-zero-date null or text, or carry the column as text with {}",
                 cast("text")
             ),
             Remedy::Value => {

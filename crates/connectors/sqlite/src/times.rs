@@ -168,6 +168,8 @@ pub(crate) enum Moment {
         /// Which of the two.
         high: bool,
     },
+    /// A date with a month or a day of zero, which other databases allow.
+    Zero,
 }
 
 /// The time in a text outside a cursor: also before the year 0 and after 9999,
@@ -184,11 +186,26 @@ pub(crate) fn moment(text: &[u8]) -> Option<Moment> {
     if unsigned.eq_ignore_ascii_case(b"infinity") {
         return Some(Moment::Infinite { high });
     }
+    if is_zero(text) {
+        return Some(Moment::Zero);
+    }
     let text = std::str::from_utf8(text).ok()?;
     match Value::parse(Kind::Timestamp, text) {
         Ok(Value::Timestamp(nanos)) if text.trim() == text => Some(Moment::At(nanos)),
         _ => None,
     }
+}
+
+/// Whether the text begins as a date does, with `00` for the month or the day.
+fn is_zero(text: &[u8]) -> bool {
+    let date = || -> Option<(i64, i64)> {
+        let (_, rest) = digits(text, 4)?;
+        let (month, rest) = digits(after(rest, b"-")?, 2)?;
+        let (day, rest) = digits(after(rest, b"-")?, 2)?;
+        let ends = rest.first().is_none_or(|next| b" Tt".contains(next));
+        (ends && month <= 12 && day <= 31).then_some((month, day))
+    };
+    date().is_some_and(|(month, day)| month == 0 || day == 0)
 }
 
 /// By SQLite's own rule, which counts in whole milliseconds.
@@ -421,6 +438,9 @@ mod tests {
         ] {
             assert_eq!(moment(text.as_bytes()), Some(Moment::At(wanted(same))), "{text}");
         }
+        for text in ["0000-00-00", "0000-00-00 00:00:00", "2026-11-00", "2026-00-30T10:00"] {
+            assert_eq!(moment(text.as_bytes()), Some(Moment::Zero), "{text}");
+        }
         for (text, high) in [("infinity", true), ("-Infinity", false), ("+infinity", true)] {
             assert_eq!(moment(text.as_bytes()), Some(Moment::Infinite { high }), "{text}");
         }
@@ -432,7 +452,7 @@ mod tests {
             "2026-11-30 24:00",
             "2026-12-31 23:59:60",
             "inf",
-            "0000-00-00",
+            "0000-13-00",
             "\u{661}",
         ] {
             assert_eq!(moment(text.as_bytes()), None, "{text}");
