@@ -52,6 +52,12 @@ async fn two_values(world: &World) -> Option<(Value, Value)> {
         .filter(|value| value.compare(&watermark).unwrap().is_le())
         .collect();
     values.push(watermark);
+    values.sort_by(|left, right| left.compare(right).unwrap());
+    values.dedup();
+    // Near the watermark is the gap, in which nothing was exported.
+    if world.chance(3) {
+        values.drain(..values.len().saturating_sub(3));
+    }
     let pick = || {
         let at = world.below(u32::try_from(values.len()).unwrap());
         values[usize::try_from(at).unwrap()].clone()

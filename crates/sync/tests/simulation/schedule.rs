@@ -130,7 +130,7 @@ async fn play(seed: u64) {
         if world.chance(3) {
             edit(&world).await;
         }
-        if world.chance(3) {
+        for _ in 0..[0, 0, 1, 2][world.pick(4)] {
             arrive_late(&world).await;
         }
         round(&world).await;
