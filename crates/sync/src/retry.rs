@@ -186,7 +186,7 @@ pub(crate) struct PatientSource {
 }
 
 impl PatientSource {
-    pub(crate) fn new(inner: Arc<dyn Source>, retry: &Arc<Retry>) -> Arc<dyn Source> {
+    pub(crate) fn over(inner: Arc<dyn Source>, retry: &Arc<Retry>) -> Arc<dyn Source> {
         Arc::new(Self { inner, retry: Arc::clone(retry) })
     }
 }

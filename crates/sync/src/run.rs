@@ -179,7 +179,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let lake = Lake::new(app.storages.open(&sync.target.location).await?);
     let mut selected = vec![];
     let mut reports = vec![];
-    let patient = PatientSource::new(Arc::clone(&source), &retry_of(app, &request.cancel));
+    let patient = PatientSource::over(Arc::clone(&source), &retry_of(app, &request.cancel));
     for table in tables_of(&sync, patient.as_ref()).await? {
         match table {
             Ok(table) => selected.push(table),
@@ -247,8 +247,8 @@ pub(crate) async fn context(
     Ok(RunContext {
         app: app.clone(),
         run_id,
-        source: PatientSource::new(source, &retry),
-        primary: primary.map(|primary| PatientSource::new(primary, &retry)),
+        source: PatientSource::over(source, &retry),
+        primary: primary.map(|primary| PatientSource::over(primary, &retry)),
         publisher,
         lake,
         pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
