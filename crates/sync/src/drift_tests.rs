@@ -65,6 +65,7 @@ fn selected(fields: &[Field]) -> SelectedTable {
             estimated_bytes: None,
         },
         read_columns: columns,
+        known_columns: vec![],
         cursor: None,
         read: TableReadSettings {
             schema: None,

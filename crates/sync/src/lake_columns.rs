@@ -54,7 +54,8 @@ pub(crate) fn select(
     }
     table.columns = columns;
     let read = read_settings(sync, &table.name);
-    Ok(SelectedTable { table, read_columns, cursor, read, notices })
+    let known_columns = read_columns.iter().map(|column| column.name().to_owned()).collect();
+    Ok(SelectedTable { table, read_columns, known_columns, cursor, read, notices })
 }
 
 /// Keeps the columns that the sync reads, and gives them the key that it declares.

@@ -75,6 +75,7 @@ impl TableWork<'_> {
             key: self.selected.read.key.clone(),
         };
         let slices = self.unless_stopped(self.run.source.split(&request)).await?;
+        self.check_no_column_is_new().await?;
         self.fault(Step::Split).await?;
         let reading = readers.read(attempt, slices.slices);
         tokio::pin!(reading);

@@ -23,6 +23,8 @@ pub(crate) struct SelectedTable {
     /// Its columns as the source is asked for them; one that the source has no more
     /// is missing here.
     pub(crate) read_columns: Vec<Column>,
+    /// Names of the chosen columns that the catalogue had when it was looked at.
+    pub(crate) known_columns: Vec<String>,
     /// Its cursor; `None` for a table that is exported whole.
     pub(crate) cursor: Option<TableCursor>,
     /// How it is read.

@@ -175,3 +175,42 @@ fn a_sync_made_anew_with_another_policy_goes_on() {
     let row = |id: &str, a: Option<&str>| vec![Some(id.to_owned()), a.map(str::to_owned)];
     assert_same("p", rows.rows, vec![row("1", None), row("2", None), row("3", Some("x"))]);
 }
+
+/// The catalogue is looked at when a run begins, a table perhaps much later.
+#[test]
+fn a_change_between_the_look_at_the_columns_and_the_snapshot_is_no_loss() {
+    let Some(mut bench) = Bench::new("CREATE TABLE l (id bigint PRIMARY KEY, a integer)") else {
+        return;
+    };
+    bench.create("--on-schema-drift evolve --incremental-table public.l:id:integer");
+    bench.sync();
+    bench.database.run("INSERT INTO l VALUES (1, 1)");
+    let hold = bench.desk.path("hold");
+    for (change, words) in [
+        ("ALTER TABLE l ADD b text; INSERT INTO l VALUES (2, 2, 'b')", "column \"b\" was added while the run began"),
+        ("ALTER TABLE l ALTER a TYPE bigint", "column \"a\" was of type integer and now is bigint"),
+        ("ALTER TABLE l DROP b", "column \"b\" of type text does not exist any more"),
+    ] {
+        bench.desk.set("TIDELAKE_FAULT", "clock");
+        bench.desk.set("TIDELAKE_FAULT_HOLD", hold.to_str().unwrap());
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| bench.try_sync(""));
+            while !hold.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            bench.database.run(change);
+            std::fs::remove_file(&hold).unwrap();
+            let report = run.join().unwrap();
+            let error = report.table("l")["error"]["message"].as_str().unwrap_or_default();
+            assert!(error.contains(words), "{change}: {report:?}");
+        });
+        bench.desk.unset("TIDELAKE_FAULT");
+        bench.desk.unset("TIDELAKE_FAULT_HOLD");
+        bench.sync();
+        bench.database.run("INSERT INTO l (id, a) SELECT max(id) + 1, 0 FROM l");
+    }
+    bench.sync();
+    let rows = bench.reader.union(&bench.lake, "public/l").unwrap();
+    let values: Vec<_> = rows.rows.iter().map(|row| row[2].as_deref()).collect();
+    assert_eq!(values, [None, Some("b"), None, None, None]);
+}

@@ -65,7 +65,44 @@ pub fn like_matches(pattern: &str, text: &str) -> bool {
     matched.last().copied().unwrap_or(false)
 }
 
+/// The one text that a pattern matches; `None` where it has a wildcard.
+///
+/// ```
+/// use tidelake_connector::sql::like_literal;
+///
+/// assert_eq!(like_literal(r"order\_lines").as_deref(), Some("order_lines"));
+/// assert_eq!(like_literal("order_lines"), None);
+/// ```
+pub fn like_literal(pattern: &str) -> Option<String> {
+    let exactly = |element| match element {
+        Element::Exactly(character) => Some(character),
+        Element::Many | Element::One => None,
+    };
+    elements(pattern).into_iter().map(exactly).collect()
+}
+
+/// The pattern that matches that text alone.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
 impl TableFilter {
+    /// Means that table alone.
+    pub fn only(name: &TableName) -> Self {
+        Self {
+            schemas: vec![escaped(&name.schema)],
+            include: vec![escaped(&name.table)],
+            exclude: vec![],
+        }
+    }
+
     /// Whether the table is meant. Schema patterns are matched against the
     /// schema, the others against the table's name alone.
     pub fn matches(&self, name: &TableName) -> bool {
@@ -118,6 +155,18 @@ mod tests {
         let pattern = "%a".repeat(200);
         assert!(!like_matches(&pattern, &"a".repeat(199)));
         assert!(like_matches(&pattern, &"a".repeat(400)));
+    }
+
+    #[test]
+    fn a_filter_can_mean_one_table() {
+        let odd = r"100%_\x";
+        let filter = TableFilter::only(&TableName::new("my_schema", odd));
+        assert!(filter.matches(&TableName::new("my_schema", odd)));
+        assert!(!filter.matches(&TableName::new("myxschema", odd)));
+        assert!(!filter.matches(&TableName::new("my_schema", r"100xx\x")));
+        assert_eq!(like_literal(&filter.include[0]).as_deref(), Some(odd));
+        assert_eq!(like_literal(r"a\").as_deref(), Some(r"a\"));
+        assert_eq!(like_literal("a%"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tidelake_connector::TableFilter;
+use tidelake_connector::sql::like_literal;
 use tidelake_model::{Column, Result, Table, TableKind, TableName};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
@@ -189,10 +190,9 @@ pub(crate) async fn tables(session: &Session, filter: &TableFilter) -> Result<Ve
     // One schema or table by its plain name needs no look at all the others.
     let schema = filter.schemas.first().filter(|_| filter.schemas.len() == 1);
     let table = filter.include.first().filter(|_| filter.include.len() == 1);
-    let plain = |pattern: &&String| !pattern.contains(['%', '_', '\\']);
-    let schema = schema.filter(plain).map(String::as_str);
-    let table = table.filter(plain).map(String::as_str);
-    let mut relations = relations(session, schema, table).await?;
+    let schema = schema.and_then(|pattern| like_literal(pattern));
+    let table = table.and_then(|pattern| like_literal(pattern));
+    let mut relations = relations(session, schema.as_deref(), table.as_deref()).await?;
     relations.retain(|relation| filter.matches(&relation.name));
     relations.sort_by(|left, right| left.name.cmp(&right.name));
     if relations.is_empty() {
