@@ -134,7 +134,7 @@ fn cuts(range: &Range, seen: &CursorExtent) -> Vec<Position> {
     let half = to.saturating_sub(from) / 2;
     let step = half.max(end.saturating_sub(from) / MOST_PARTS + 1).max(grain);
     let mut cuts = vec![];
-    let mut at = from.saturating_add(if half == 0 { 0 } else { step });
+    let mut at = from.saturating_add(half);
     while at < end {
         let whole = at.div_euclid(grain).saturating_mul(grain);
         cuts.extend(value_like(lowest.first(), whole).map(|value| lowest.with_first(value)));
