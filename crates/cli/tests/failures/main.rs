@@ -15,6 +15,7 @@ mod reader;
 mod terminal;
 
 mod keys;
+mod loads;
 mod neighbours;
 mod settings;
 mod state;
