@@ -221,7 +221,7 @@ mod tests {
     fn a_name_keeps_to_its_line() {
         let rows = vec![vec!["a\n\u{1b}[0mb".into(), "1".into()], vec!["ü".into(), "2".into()]];
         let shown = table(&["NAME", ">ROWS"], rows);
-        assert_eq!(shown, "NAME            ROWS\na\\n\\u{1b}[0mb     1\nü                  2\n");
+        assert_eq!(shown, "NAME           ROWS\na\\n\\u{1b}[0mb     1\nü                 2\n");
     }
 
     #[test]

@@ -58,6 +58,21 @@ fn a_name_keeps_to_its_line_and_its_column() {
 }
 
 #[test]
+fn a_table_without_a_name_holds_up_no_other() {
+    let Some((bench, database)) = sqlite::bench() else { return };
+    database
+        .execute_batch(
+            "CREATE TABLE \"\" (id INT); CREATE TABLE \" \" (id INT, \"\" INT);
+             INSERT INTO \"\" VALUES (1); INSERT INTO \" \" VALUES (1, 2);",
+        )
+        .unwrap();
+    let create = ["config", "create", "--source-db-auth-id", "source", "--sync-id", "s"];
+    shown(&bench, &[&create[..], &["--output-dir", "lake"]].concat());
+    let told = shown(&bench, &["sync", "--sync-id", "s"]);
+    assert!(told.contains("its name is empty") && told.contains("completed: 1 row"), "{told}");
+}
+
+#[test]
 fn a_name_that_is_not_there_is_told_with_what_is() {
     let Some((bench, database)) = sqlite::bench() else { return };
     for name in NAMES {

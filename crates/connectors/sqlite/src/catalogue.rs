@@ -38,6 +38,12 @@ pub(crate) fn tables(connection: &Connection, filter: &TableFilter) -> Result<Ve
         if !filter.matches(&TableName::new(SCHEMA, &entry.name)) {
             continue;
         }
+        // A table without a name has no place of its own, neither in the state nor
+        // in the lake.
+        if entry.name.is_empty() {
+            tracing::warn!("a table is left out, its name is empty; a view can give it one");
+            continue;
+        }
         match describe_listed(connection, &entry) {
             Ok(described) => tables.push(described.table),
             // A view whose table is gone, or a table of a module that is not
