@@ -11,8 +11,8 @@ fn a_range_that_is_none_is_refused_with_a_remedy() {
         let transcript = answer.transcript();
         assert_eq!(answer.code, code, "{transcript}");
         assert!(answer.stderr.contains(message), "{message:?} is not in {transcript}");
-        let hints = answer.stderr.lines().filter(|line| line.starts_with("hint: "));
-        assert!(hints.last().unwrap().contains(hint), "{hint:?} is not in {transcript}");
+        let mut hints = answer.stderr.lines().filter(|line| line.starts_with("hint: "));
+        assert!(hints.next_back().unwrap().contains(hint), "{hint:?} is not in {transcript}");
     };
     refused(line("--to 2024-05-01"), 2, "has no watermark yet", "run tidelake sync first");
     years.must("sync --sync-id s");

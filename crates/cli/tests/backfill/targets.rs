@@ -53,11 +53,11 @@ fn what_was_published_is_not_read_again() {
     let published = tokio::runtime::Runtime::new().unwrap().block_on(async {
         let mut config = tokio_postgres::Config::new();
         config
-            .host(&variable("TIDELAKE_TEST_PG_HOST"))
+            .host(variable("TIDELAKE_TEST_PG_HOST"))
             .port(variable("TIDELAKE_TEST_PG_PORT").parse().unwrap())
-            .user(&variable("TIDELAKE_TEST_PG_USER"))
+            .user(variable("TIDELAKE_TEST_PG_USER"))
             .password(variable("TIDELAKE_TEST_PG_PASSWORD"))
-            .dbname(&variable("TIDELAKE_TEST_PG_DATABASE"));
+            .dbname(variable("TIDELAKE_TEST_PG_DATABASE"));
         let connected = config.connect(tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
         tokio::spawn(connection);
