@@ -88,6 +88,17 @@ impl CopyDecoder {
         })
     }
 
+    /// The same, for rows of a window that is cut by these columns: a policy may
+    /// not turn their values into NULL.
+    pub(crate) fn with_cursor(mut self, names: &[String]) -> Self {
+        for column in &mut self.columns {
+            if names.iter().any(|name| name == column.name()) {
+                column.be_cursor();
+            }
+        }
+        self
+    }
+
     /// Takes the next bytes.
     pub fn feed(&mut self, piece: &[u8]) -> Result<()> {
         if self.pending.is_empty() {
@@ -387,6 +398,28 @@ mod tests {
         assert!(error.kind() == ErrorKind::Data && error.to_string().contains("\"day\""));
         let fail = Policies { special_number: SpecialNumber::Fail, ..Policies::default() };
         assert!(read(fail).unwrap_err().to_string().contains("\"price\""));
+    }
+
+    #[test]
+    fn a_cursor_does_not_become_null_by_a_policy() {
+        let mut bytes = start();
+        row(&mut bytes, 1, None, Some(NAN), i32::MIN);
+        end(&mut bytes);
+        let read = |cursor: &str, policies| {
+            let (decoder, _) = decoder(policies, 1 << 20);
+            let mut decoder = decoder.with_cursor(&[cursor.to_owned()]);
+            decoder.feed(&bytes)?;
+            decoder.finish()
+        };
+        let text = Policies { infinite_time: InfiniteTime::Text, ..Policies::default() };
+        for policies in [Policies::default(), text] {
+            let error = read("day", policies).unwrap_err();
+            assert!(error.to_string().contains("a cursor cannot become NULL"), "{error}");
+            assert!(error.hint().unwrap().contains("clamp"));
+        }
+        let clamp = Policies { infinite_time: InfiniteTime::Clamp, ..Policies::default() };
+        read("day", clamp).unwrap();
+        assert!(read("price", clamp).unwrap_err().to_string().contains("no value of a cursor"));
     }
 
     #[test]

@@ -165,7 +165,12 @@ fn was_cut(error: &io::Error) -> bool {
 
 /// The error for a connection that broke.
 pub(crate) fn broken(error: io::Error, doing: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, doing).with_source(error)
+    let broken = Error::new(ErrorKind::Unavailable, doing);
+    match error.kind() {
+        // Encryption calls it a breach of its rules, at length.
+        io::ErrorKind::UnexpectedEof => broken.with_source("the server closed the connection"),
+        _ => broken.with_source(error),
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,10 @@ impl PostgresSource {
             slice.read.batch_bytes,
             counters.clone(),
         )?;
+        let decoder = match (&slice.read.cursor, &slice.read.range) {
+            (Some(read), Some(_)) => decoder.with_cursor(read.cursor.columns()),
+            _ => decoder,
+        };
         let statement =
             format!("COPY ({}) TO STDOUT (FORMAT binary)", statement(&slice.read, Some(&part)));
         let session = self.pool.get().await?;

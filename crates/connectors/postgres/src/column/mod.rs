@@ -33,6 +33,8 @@ pub(crate) struct Column {
     /// Rows of the batches before this one.
     done: usize,
     changed: Changed,
+    /// Whether windows are cut by this column: its values may not get lost.
+    is_cursor: bool,
     /// The row and the counts before the last change, should the row turn out to
     /// be incomplete.
     before: Option<(usize, Changed)>,
@@ -52,8 +54,16 @@ impl Column {
             policies,
             done: 0,
             changed: Changed::default(),
+            is_cursor: false,
             before: None,
         })
+    }
+
+    /// Makes this a column that windows are cut by. A row whose cursor became NULL
+    /// lies in a window at the source and in none in the lake: it could never be
+    /// replaced, and would be doubled by the next read of its range.
+    pub(crate) fn be_cursor(&mut self) {
+        self.is_cursor = true;
     }
 
     /// The column's name.
@@ -115,6 +125,12 @@ impl Column {
     }
 
     fn push_special(&mut self, cell: &[u8]) -> Result<()> {
+        if self.is_cursor {
+            let message = "a number is NaN or infinite, which is no value of a cursor";
+            return Err(self
+                .refused(message)
+                .with_hint("mend the value, or choose another cursor"));
+        }
         match self.policies.special_number {
             SpecialNumber::Fail => {
                 let hint = "choose --on-special-number null, or text";
@@ -143,6 +159,11 @@ impl Column {
             InfiniteTime::Fail => {
                 let hint = "choose --on-infinite-time null, clamp or text";
                 return Err(self.refused(message).with_hint(hint));
+            }
+            InfiniteTime::Null | InfiniteTime::Text if self.is_cursor => {
+                let message = format!("{message}, and a cursor cannot become NULL");
+                let hint = "choose --on-infinite-time clamp, or mend the value";
+                return Err(self.refused(&message).with_hint(hint));
             }
             InfiniteTime::Null | InfiniteTime::Text if !self.field.is_nullable() => {
                 let message = format!("{message}, and the column cannot be NULL");
