@@ -263,7 +263,9 @@ pub trait StateStore: Send + Sync {
     async fn watermarks(&self, filter: &WatermarkFilter) -> Result<Vec<WatermarkRecord>>;
 
     /// Makes a watermark; `AlreadyExists`, naming the candidates, when its key
-    /// has one, and for a key without a table when its source has any.
+    /// has one, and for a key without a table when its source has any. `Locked`
+    /// while a run holds the table, `Conflict` while one of it is committed and
+    /// not finished: that run makes the watermark.
     async fn create_watermark(
         &self,
         key: &TableKey,

@@ -77,9 +77,9 @@ async fn all_or_nothing(place: Arc<dyn Place>) -> Outcome {
 
 async fn changed(place: Arc<dyn Place>) -> Outcome {
     let store = place.open().await?;
-    let state = begin(&*store, run(1), "t", LONG).await?;
-    // Made while the run was under way, which found none.
     let made = store.create_watermark(&key("t"), &settings("id"), &actor(), None).await?;
+    let state = begin(&*store, run(1), "t", LONG).await?;
+    // What a run asks that believes there is none.
     let asked = advance(&state.lease, None, progress(10, 10));
     refused(ErrorKind::Conflict, "one appeared", store.advance(&state.lease, &asked).await)?;
     let asked = advance(&state.lease, Some(made.version + 1), progress(10, 10));

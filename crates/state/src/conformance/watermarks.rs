@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use tidelake_model::{Change, ErrorKind, TableKey, TableName, WatermarkFilter, WatermarkRecord};
+use tidelake_model::{
+    Change, ErrorKind, TableKey, TableName, TableRunStatus, WatermarkFilter, WatermarkRecord,
+};
 use tidelake_watermark::Progress;
 
 use super::harness::{ensure, refused, same, some};
 use super::nouns::{
     LONG, LONGER_THAN_SHORT, SHORT, actor, advance, begin, exclusive_from, integer, key, nameless,
-    progress, run, settings,
+    progress, run, settings, update,
 };
 use super::{Case, Outcome, Place};
-use crate::store::{StateStore, WatermarkSettings};
+use crate::store::{LockFilter, StateStore, WatermarkSettings};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -23,6 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("an_undo_puts_the_last_pair_back", |place| Box::pin(undone(place))),
         Case::new("an_undo_can_be_undone", |place| Box::pin(undone_twice(place))),
         Case::new("a_watermark_under_a_live_lease_stays", |place| Box::pin(leased(place))),
+        Case::new("none_is_made_under_a_first_run", |place| Box::pin(first_run(place))),
         Case::new("a_deleted_watermark_is_gone_with_its_history", |place| Box::pin(deleted(place))),
     ]
 }
@@ -193,6 +196,23 @@ async fn leased(place: Arc<dyn Place>) -> Outcome {
     Ok(())
 }
 
+async fn first_run(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    let state = begin(&*store, run(1), "t", SHORT).await?;
+    let make =
+        || async { store.create_watermark(&key("t"), &settings("id"), &actor(), None).await };
+    let error = refused(ErrorKind::Locked, "while it is held", make().await)?;
+    same("the run in the way", error.run(), Some(run(1)))?;
+    // Its files count already, and it makes the watermark that goes with them.
+    let committed = update(&state.lease, TableRunStatus::Committed, true);
+    store.update_table(&state.lease, &committed).await?;
+    let error = refused(ErrorKind::Conflict, "before it is finished", make().await)?;
+    same("the run to be finished", error.run(), Some(run(1)))?;
+    let state = begin(&*store, run(2), "t", SHORT).await?;
+    store.advance(&state.lease, &advance(&state.lease, None, progress(10, 10))).await?;
+    refused(ErrorKind::AlreadyExists, "afterwards", make().await).map(drop)
+}
+
 async fn deleted(place: Arc<dyn Place>) -> Outcome {
     let store = place.open().await?;
     let record = moved(&*store).await?;
@@ -201,6 +221,7 @@ async fn deleted(place: Arc<dyn Place>) -> Outcome {
     refused(ErrorKind::NotFound, "twice", store.delete_watermark(&record.id).await)?;
     let state = begin(&*store, run(2), "t", LONG).await?;
     same("what the next run loads", state.watermark, None)?;
+    store.release_locks(&LockFilter::default()).await?;
     let made = store.create_watermark(&key("t"), &settings("id"), &actor(), None).await?;
     ensure(made.id != record.id, "an id was used again")?;
     same("its history", store.history(&made.id).await?.len(), 1)

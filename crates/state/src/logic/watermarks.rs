@@ -9,7 +9,7 @@ use tidelake_watermark::Progress;
 use super::leases::{live, locked};
 use super::progress::{blank, store};
 use super::{check_kinds, conflict, in_table, lock_table, refused, watermark_of};
-use crate::rows::Rows;
+use crate::rows::{Rows, TableRow};
 use crate::store::{WatermarkSettings, versioned};
 use crate::time::time_text;
 
@@ -48,7 +48,7 @@ pub(crate) async fn create(
     by: &By,
 ) -> Result<WatermarkRecord> {
     check_kinds(&settings.initial, &settings.kind, key)?;
-    lock_table(rows, key).await?;
+    let row = lock_table(rows, key).await?;
     if let Some(taken) = watermark_of(rows, key).await? {
         return Err(exists(key, &[taken]));
     }
@@ -66,6 +66,8 @@ pub(crate) async fn create(
             return Err(exists(key, &candidates));
         }
     }
+    // The first run of a table has no watermark yet, and makes one when it ends.
+    check_unheld(rows, key, &row).await?;
     let now = rows.now().await?;
     let mut record = blank(rows, key, settings);
     record.version = 1;
@@ -96,17 +98,23 @@ async fn unheld(rows: &mut dyn Rows, id: &str) -> Result<WatermarkRecord> {
         if record.key != key {
             continue;
         }
-        let now = rows.now().await?;
-        if let Some(lease) = live(&row, now) {
-            return Err(locked(&key, lease));
-        }
-        let left = rows.unfinished(std::slice::from_ref(&key)).await?;
-        return match left.iter().find(|(_, run)| run.status != TableRunStatus::Reading) {
-            Some((_, run)) => Err(being_committed(&key, run)),
-            None => Ok(record),
-        };
+        check_unheld(rows, &key, &row).await?;
+        return Ok(record);
     }
     Err(conflict("the watermark went to another table meanwhile"))
+}
+
+/// Refuses while a run holds the table, or has begun to commit and is not finished.
+async fn check_unheld(rows: &mut dyn Rows, key: &TableKey, row: &TableRow) -> Result<()> {
+    let now = rows.now().await?;
+    if let Some(lease) = live(row, now) {
+        return Err(locked(key, lease));
+    }
+    let left = rows.unfinished(std::slice::from_ref(key)).await?;
+    match left.iter().find(|(_, run)| run.status != TableRunStatus::Reading) {
+        Some((_, run)) => Err(being_committed(key, run)),
+        None => Ok(()),
+    }
 }
 
 /// Files that a run committed, or is about to, count with the watermark that it
