@@ -44,7 +44,8 @@ WITH RECURSIVE relations AS (
 SELECT r.oid, r.nspname::text, r.relname::text, r.relkind::text,
        CASE WHEN NOT s.unknown THEN s.rows END,
        CASE WHEN NOT s.unknown AND s.pages > 0
-            THEN s.pages * current_setting('block_size')::int8 END
+            THEN s.pages * current_setting('block_size')::int8 END,
+       has_table_privilege(r.oid, 'SELECT')
 FROM relations r JOIN sizes s ON s.root = r.oid";
 
 /// Domains are followed to their base. An index helps a cursor when it begins
@@ -89,6 +90,8 @@ pub(crate) struct Relation {
     pub(crate) kind: char,
     estimated_rows: Option<u64>,
     estimated_bytes: Option<u64>,
+    /// Whether all of its columns may be read, and not just some.
+    pub(crate) readable: bool,
 }
 
 /// A column, with what the catalogue says beyond the model.
@@ -131,6 +134,7 @@ async fn relations(
                 kind: character(row, 3)?,
                 estimated_rows: estimate(row, 4)?,
                 estimated_bytes: estimate(row, 5)?,
+                readable: get(row, 6)?,
             })
         })
         .collect()

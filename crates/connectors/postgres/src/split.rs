@@ -149,14 +149,16 @@ async fn export(
     let found = relation(session, &read.table).await?.ok_or_else(missing)?;
     session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", DOING).await?;
     let table = qualified(&PostgresDialect, &read.table);
-    let lock = match found.kind {
-        'r' | 'p' => format!("LOCK TABLE {table} IN ACCESS SHARE MODE"),
-        // Others cannot be locked by name; looking at them has the same effect.
-        _ => format!("SELECT FROM {table} LIMIT 0"),
+    let by_name = found.readable && matches!(found.kind, 'r' | 'p');
+    let lock = match by_name {
+        true => format!("LOCK TABLE {table} IN ACCESS SHARE MODE"),
+        // Others cannot be locked by name, nor can those of which only some columns
+        // may be read; looking at them has the same effect.
+        false => format!("SELECT FROM {table} LIMIT 0"),
     };
     session.run(&lock, "the table cannot be locked for reading").await?;
     let again = relation(session, &read.table).await?.ok_or_else(missing)?;
-    if again.oid != found.oid {
+    if again.oid != found.oid || !by_name && rewritten(session, found.oid).await? {
         return Err(Error::new(ErrorKind::Unavailable, "the table was replaced meanwhile")
             .with_again(Again::Afresh));
     }
@@ -170,6 +172,22 @@ async fn export(
     }
     let pieces = pieces(session, request, &found, &columns, &wires).await?;
     Ok((get(&row, 0)?, wires, pieces))
+}
+
+/// Whether a table, or a part of it, was written anew between the snapshot and the
+/// lock: a look takes its snapshot first, and would find such a table empty.
+async fn rewritten(session: &Session, oid: u32) -> Result<bool> {
+    let statement = "
+        WITH RECURSIVE tree AS (
+            SELECT $1 AS oid
+            UNION
+            SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid
+        )
+        SELECT coalesce(bool_or(c.relfilenode <> pg_relation_filenode(c.oid)), false)
+        FROM tree t JOIN pg_class c ON c.oid = t.oid
+        WHERE c.relkind IN ('r', 'm')";
+    let row = session.client.query_typed_one(statement, &[(&oid, Type::OID)]).await;
+    get(&row.map_err(|error| failure(error, DOING))?, 0)
 }
 
 /// How each column that is read has to be sent; an error names one that is gone
@@ -235,7 +253,10 @@ async fn pieces(
             }
             match found.kind {
                 'p' => by_partitions(session, found, pieces).await,
-                _ if session.version >= PLACE_RANGES => by_pages(session, found, pieces).await,
+                // A place is a column that only a right on the whole table shows.
+                _ if found.readable && session.version >= PLACE_RANGES => {
+                    by_pages(session, found, pieces).await
+                }
                 _ => Ok(whole),
             }
         }

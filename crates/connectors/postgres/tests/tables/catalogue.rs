@@ -104,3 +104,80 @@ async fn a_table_without_privileges_is_an_error_of_its_own() {
     let admin = crate::common::connect("postgres").await;
     admin.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
 }
+
+#[tokio::test]
+async fn columns_that_were_granted_are_read_and_no_others() {
+    let Some(database) = Database::make().await else { return };
+    let client = database.client().await;
+    let role = format!("picker{}", database.name.replace(' ', ""));
+    client
+        .batch_execute(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; \
+             CREATE TABLE people (id int, name text, salary int); \
+             INSERT INTO people SELECT n, 'x', n FROM generate_series(1, 400000) n; \
+             CREATE TABLE days (id int, secret int) PARTITION BY RANGE (id); \
+             CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM (0) TO (10); \
+             INSERT INTO days VALUES (1, 2); ANALYZE; \
+             GRANT SELECT (id, name) ON people TO {role}; GRANT SELECT (id) ON days TO {role};"
+        ))
+        .await
+        .unwrap();
+    let info = database.info_with(json!({"username": role, "password": "hunter2"}));
+    let source = Postgres.source(&info).await.unwrap();
+    for (name, granted, rows) in [("people", 2, 400_000), ("days", 1, 1)] {
+        let found = table(&source, name).await;
+        let mut read = whole(&found);
+        let method = ReadMethod::Auto;
+        let request = SplitRequest { read: read.clone(), degree: 4, method, key: None };
+        let slices = source.split(&request).await;
+        let denied = match slices {
+            Err(error) => error,
+            Ok(slices) => collect(&source, &slices).await.unwrap_err(),
+        };
+        assert_eq!(denied.kind(), ErrorKind::Denied, "{denied:?}");
+        read.columns.truncate(granted);
+        let slices = source.split(&SplitRequest { read, ..request }).await.unwrap();
+        let batches = collect(&source, &slices).await.unwrap();
+        assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), rows, "{name}");
+    }
+    drop(source);
+    client.batch_execute(&format!("DROP OWNED BY {role}")).await.unwrap();
+    database.drop_now().await;
+    let admin = crate::common::connect("postgres").await;
+    admin.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_table_that_is_written_anew_behind_the_snapshot_is_not_taken_for_empty() {
+    let Some(database) = Database::make().await else { return };
+    let client = database.client().await;
+    let role = format!("late{}", database.name.replace(' ', ""));
+    client
+        .batch_execute(&format!(
+            "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; CREATE TABLE moved (id int, other int); \
+             INSERT INTO moved VALUES (1, 2); GRANT SELECT (id) ON moved TO {role};"
+        ))
+        .await
+        .unwrap();
+    let lock = "BEGIN; LOCK TABLE moved IN ACCESS EXCLUSIVE MODE";
+    client.batch_execute(lock).await.unwrap();
+    let info = database.info_with(json!({"username": role, "password": "hunter2"}));
+    let source = Postgres.source(&info).await.unwrap();
+    let mut read = whole(&table(&source, "moved").await);
+    read.columns.truncate(1);
+    let request = SplitRequest { read, degree: 1, method: ReadMethod::Auto, key: None };
+    let (taken, ()) = tokio::join!(source.split(&request), async {
+        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        let rewrite = "ALTER TABLE moved ALTER other TYPE bigint; COMMIT";
+        client.batch_execute(rewrite).await.unwrap();
+    });
+    let error = taken.map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    let batches = collect(&source, &source.split(&request).await.unwrap()).await.unwrap();
+    assert_eq!(numbers(&batches, "id"), [1]);
+    drop(source);
+    client.batch_execute(&format!("DROP OWNED BY {role}")).await.unwrap();
+    database.drop_now().await;
+    let admin = crate::common::connect("postgres").await;
+    admin.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
+}
