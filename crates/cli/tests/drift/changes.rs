@@ -205,18 +205,8 @@ pub(crate) const SQLITE: &[Change] = &[
         after: "123456.1234",
         then: [
             ("evolve", Goes("id BIGINT, a DECIMAL(10,4)")),
-            (
-                "ignore",
-                Stops(
-                    "it was DECIMAL(6,2), now it is DECIMAL(10,4)",
-                ),
-            ),
-            (
-                "fail",
-                Stops(
-                    "it was DECIMAL(6,2), now it is DECIMAL(10,4)",
-                ),
-            ),
+            ("ignore", Stops("it was DECIMAL(6,2), now it is DECIMAL(10,4)")),
+            ("fail", Stops("it was DECIMAL(6,2), now it is DECIMAL(10,4)")),
         ],
         rows: [["1.2500", "1.2500", "123456.1234"], ["", "", ""]],
     },

@@ -187,7 +187,10 @@ fn a_change_between_the_look_at_the_columns_and_the_snapshot_is_no_loss() {
     bench.database.run("INSERT INTO l VALUES (1, 1)");
     let hold = bench.desk.path("hold");
     for (change, words) in [
-        ("ALTER TABLE l ADD b text; INSERT INTO l VALUES (2, 2, 'b')", "column \"b\" was added while the run began"),
+        (
+            "ALTER TABLE l ADD b text; INSERT INTO l VALUES (2, 2, 'b')",
+            "column \"b\" was added while the run began",
+        ),
         ("ALTER TABLE l ALTER a TYPE bigint", "column \"a\" was of type integer and now is bigint"),
         ("ALTER TABLE l DROP b", "column \"b\" of type text does not exist any more"),
     ] {
