@@ -167,4 +167,14 @@ fn whose_transaction_holds_a_row_back() {
     let code = bench.database.value("SELECT code FROM orders WHERE id = 1");
     let (json, _) = explain(desk, "orders", &format!("code={code}"));
     assert_eq!((&json["verdict"], &json["key"]["code"]), (&json!("carried"), &json!(code)));
+    // What the source no longer has is found in the lake by what was typed.
+    let at = bench.database.value("SELECT at FROM orders WHERE id = 1").replace(' ', "T");
+    bench.database.run("DELETE FROM orders WHERE id = 1");
+    for key in [format!("code={code}"), format!("at={at}"), "shop=north,id=1".to_owned()] {
+        let (json, _) = explain(desk, "orders", &key);
+        assert_eq!(
+            (&json["verdict"], &json["lake"][0]["purpose"]),
+            (&json!("deleted"), &json!("run"))
+        );
+    }
 }

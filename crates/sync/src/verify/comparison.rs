@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tidelake_lake::FileFault;
-use tidelake_model::{Error, ErrorKind, Result};
+use tidelake_model::Result;
 
 use super::collect::{Collector, ENTRY_BYTES, Kept, Wanted};
 use super::digest::{Digest, Suspects};
@@ -14,7 +14,7 @@ use super::lookup::Lookup;
 use super::matching::{Case, Difference, Keep, Matched, Rules};
 use super::report::{ColumnChecksum, TableVerification, Verified};
 use super::rows::RowHasher;
-use super::sides::{Sides, Visitor};
+use super::sides::{Scope, Side, Sides, Visitor};
 use super::table::Work;
 use super::{Context, repair};
 
@@ -56,16 +56,14 @@ impl Comparison<'_> {
         }
         // A file of other bytes can still be read, and says more than its checksum.
         let mut damaged: BTreeSet<u32> = faults.keys().copied().collect();
-        let mut passed_over: BTreeMap<u32, Error> = faults
-            .into_iter()
-            .filter(|(_, fault)| !matches!(fault, FileFault::Checksum { .. }))
-            .map(|(number, _)| (number, Error::new(ErrorKind::Mismatch, "the file is damaged")))
-            .collect();
+        let is_lost = |fault: &FileFault| !matches!(fault, FileFault::Checksum { .. });
+        let lost = faults.iter().filter(|(_, fault)| is_lost(fault)).map(|(number, _)| *number);
+        let mut scope = Scope { source: true, without: lost.collect() };
         let digest = loop {
             let rows = self.sides.files.iter().map(|file| file.rows).sum();
             let digest = Arc::new(Digest::new(self.hasher.clone(), rows));
             let visitor = Arc::clone(&digest) as Arc<dyn Visitor>;
-            let scan = self.sides.scan(visitor, &passed_over).await?;
+            let scan = self.sides.scan(visitor, &scope).await?;
             if scan.unreadable.is_empty() {
                 report.beyond_rows = scan.beyond;
                 break digest;
@@ -74,7 +72,7 @@ impl Comparison<'_> {
                 let found = file(number).map(|file| files::unreadable(lake, file, &error));
                 report.file_faults.extend(found);
                 damaged.insert(number);
-                passed_over.insert(number, error);
+                scope.without.insert(number);
             }
         };
         self.sum_up(&digest, report);
@@ -83,13 +81,13 @@ impl Comparison<'_> {
         let mut wrong = vec![];
         let mut is_cut = false;
         if !suspects.is_empty() {
-            let (matched, kept) = self.collect(&suspects, &passed_over).await?;
+            let (matched, kept) = self.collect(&suspects, &scope).await?;
             report.counts = matched.counts;
             is_cut = matched.wrong_is_cut;
             wrong.clone_from(&matched.wrong);
             let kept = match kept {
                 Some(kept) => kept,
-                None => self.fetch(&matched, &passed_over).await?,
+                None => self.fetch(&matched, &scope).await?,
             };
             report.findings = self.describe(matched, &kept, report).await?;
             self.check_altered(report).await?;
@@ -100,8 +98,7 @@ impl Comparison<'_> {
         let mut plan = repair::Plan::default();
         if self.work.context.request.repair && !is_same {
             let damaged = damaged.iter().filter_map(|number| file(*number));
-            plan =
-                repair::plan(self.sides, self.hasher, wrong, is_cut, damaged, &passed_over).await?;
+            plan = repair::plan(self.sides, self.hasher, wrong, is_cut, damaged, &scope).await?;
         }
         Ok(Done { errors, repair: plan })
     }
@@ -126,7 +123,7 @@ impl Comparison<'_> {
     async fn collect(
         &self,
         suspects: &Suspects,
-        passed_over: &BTreeMap<u32, Error>,
+        scope: &Scope,
     ) -> Result<(Matched, Option<Vec<Kept>>)> {
         let Context { sync, request, .. } = self.work.context;
         let most = (sync.memory_limit / 2 / ENTRY_BYTES).max(100_000);
@@ -148,7 +145,7 @@ impl Comparison<'_> {
             let names = is_few.then(|| self.hasher.names().to_vec());
             let collector = Arc::new(Collector::new(self.hasher.clone(), wanted, names));
             let visitor = Arc::clone(&collector) as Arc<dyn Visitor>;
-            self.sides.scan(visitor, passed_over).await?;
+            self.sides.scan(visitor, scope).await?;
             let (entries, kept) = collector.finish();
             matched.add(&entries, rules, keep);
             values = kept;
@@ -156,19 +153,29 @@ impl Comparison<'_> {
         Ok((matched, values.filter(|_| is_few)))
     }
 
-    /// The values of the rows that are named or looked up.
-    async fn fetch(
-        &self,
-        matched: &Matched,
-        passed_over: &BTreeMap<u32, Error>,
-    ) -> Result<Vec<Kept>> {
-        let whole = matched.errors.iter().chain(&matched.others).map(|case| case.identity);
-        let brief = matched.unknown.iter().map(|case| case.identity);
-        let wanted = Wanted::Identities { whole: whole.collect(), brief: brief.collect() };
+    /// The values of the rows that are named or looked up, from where they lie.
+    async fn fetch(&self, matched: &Matched, scope: &Scope) -> Result<Vec<Kept>> {
+        let whole = matched.errors.iter().chain(&matched.others);
+        let cases = whole.clone().chain(&matched.unknown);
+        let mut files = BTreeSet::new();
+        for entry in cases.clone().filter_map(|case| case.lake) {
+            if let Side::Lake(number) = entry.side {
+                files.insert(number);
+            }
+        }
+        // A row that the lake has too often lies in other files as well.
+        let is_anywhere = matched.errors.iter().any(|case| case.in_lake > 1);
+        let all = (0..).take(self.sides.files.len());
+        let others = all.filter(|number| !is_anywhere && !files.contains(number));
+        let scope = Scope {
+            source: cases.clone().any(|case| case.source.is_some()),
+            without: scope.without.iter().copied().chain(others).collect(),
+        };
+        let brief = matched.unknown.iter().map(|case| case.identity).collect();
+        let wanted = Wanted::Identities { whole: whole.map(|case| case.identity).collect(), brief };
         let names = Some(self.hasher.names().to_vec());
         let collector = Arc::new(Collector::new(self.hasher.clone(), wanted, names));
-        let visitor = Arc::clone(&collector) as Arc<dyn Visitor>;
-        self.sides.scan(visitor, passed_over).await?;
+        self.sides.scan(Arc::clone(&collector) as Arc<dyn Visitor>, &scope).await?;
         Ok(collector.finish().1.unwrap_or_default())
     }
 

@@ -1,7 +1,7 @@
 //! Mending what differs, through the ordinary commit path.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
@@ -13,7 +13,7 @@ use tidelake_watermark::{Bound, Position, Range};
 use super::Context;
 use super::matching::Counts;
 use super::rows::{RowHasher, RowHashes};
-use super::sides::{Side, Sides, Visitor};
+use super::sides::{Scope, Side, Sides, Visitor};
 use crate::one_table::{OneTable, TableRequest};
 use crate::piece::{Piece, check_kinds, run_piece};
 use crate::run::RunReport;
@@ -86,7 +86,7 @@ pub(super) async fn plan(
     wrong: Vec<u64>,
     is_cut: bool,
     damaged: impl Iterator<Item = &DataFile>,
-    passed_over: &BTreeMap<u32, Error>,
+    scope: &Scope,
 ) -> Result<Plan> {
     let Some(cursor) = hasher.cursor() else { return Ok(Plan::default()) };
     check_kinds(&cursor.kinds)?;
@@ -100,7 +100,7 @@ pub(super) async fn plan(
         cursor: cursor.clone(),
         found: Mutex::default(),
     });
-    sides.scan(Arc::clone(&places) as Arc<dyn Visitor>, passed_over).await?;
+    sides.scan(Arc::clone(&places) as Arc<dyn Visitor>, scope).await?;
     let (positions, without_cursor) =
         std::mem::take(&mut *places.found.lock().unwrap_or_else(PoisonError::into_inner));
     let mut ranges: Vec<(Position, Position)> =

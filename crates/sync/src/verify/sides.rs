@@ -1,7 +1,7 @@
 //! Reading both sides, as often as needed: the source in one snapshot, the lake by
 //! its list of files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -51,6 +51,14 @@ pub(super) struct Sides {
     pub(super) stop: CancellationToken,
 }
 
+/// What of both sides a pass reads.
+#[derive(Debug, Clone)]
+pub(super) struct Scope {
+    pub(super) source: bool,
+    /// Files of the lake that are passed over.
+    pub(super) without: BTreeSet<u32>,
+}
+
 /// What a pass over both sides came to.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
@@ -66,17 +74,12 @@ enum Done {
 }
 
 impl Sides {
-    /// Shows every row of both sides to the visitor, except those of files that
-    /// are to be passed over.
-    pub(super) async fn scan(
-        &self,
-        visitor: Arc<dyn Visitor>,
-        passed_over: &BTreeMap<u32, Error>,
-    ) -> Result<Scan> {
+    /// Shows every row in the scope to the visitor.
+    pub(super) async fn scan(&self, visitor: Arc<dyn Visitor>, scope: &Scope) -> Result<Scan> {
         let stop = self.stop.child_token();
         let mut tasks = JoinSet::new();
         let pool = Arc::new(Semaphore::new(usize::try_from(self.degree.max(1)).unwrap_or(1)));
-        for slice in &self.slices.slices {
+        for slice in self.slices.slices.iter().filter(|_| scope.source) {
             let (visitor, stop, slice) = (Arc::clone(&visitor), stop.clone(), slice.clone());
             let reader = SourceReader {
                 source: Arc::clone(&self.source),
@@ -89,10 +92,8 @@ impl Sides {
                 Done::Source(unless_stopped(&stop, reader.read(&slice, visitor.as_ref())).await)
             });
         }
-        let files: Vec<u32> = (0..)
-            .take(self.files.len())
-            .filter(|number| !passed_over.contains_key(number))
-            .collect();
+        let files: Vec<u32> =
+            (0..).take(self.files.len()).filter(|number| !scope.without.contains(number)).collect();
         let reader = Arc::new(LakeReader {
             table: self.table.clone(),
             lake: self.lake.clone(),
