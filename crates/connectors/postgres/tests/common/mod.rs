@@ -1,6 +1,7 @@
 //! What the server tests share: a database of their own on the test server.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::print_stdout, reason = "a test that is not run says so")]
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
