@@ -156,3 +156,35 @@ fn a_file_that_was_damaged_is_named() {
     let (code, json) = verify(&desk, "--table orders --repair");
     assert_eq!(code, 0, "{json:#}");
 }
+
+#[test]
+fn what_a_backfill_read_and_a_compaction_merged_is_compared_as_well() {
+    let desk = Desk::new();
+    let credentials =
+        json!({ "shop": file(&desk.path("shop.db")), "state": file(&desk.path("state.db")) });
+    desk.credentials(&credentials);
+    let rows: Vec<_> = (10..=28).map(|id| format!("({id}, '2024-01-{id}', 1, 'x')")).collect();
+    desk.shop(&format!("INSERT INTO orders VALUES {}", rows.join(",")));
+    desk.must(&format!(
+        "config create {GLOBAL} --source-db-auth-id shop --output-dir lake --sync-id s --include \
+         orders --incremental-table main.orders:updated_at:datetime@2024-01-20"
+    ));
+    desk.must(&format!("sync {GLOBAL} --sync-id s"));
+    desk.must(&format!(
+        "backfill {GLOBAL} --sync-id s --table main.orders --from 2024-01-11 --to 2024-01-14"
+    ));
+    let compared = "(2024-01-11T00:00:00, 2024-01-14T00:00:00] and (2024-01-20T00:00:00, \
+                    2024-01-28T00:00:00] and rows without a value";
+    for _ in 0..2 {
+        let (code, json) = verify(&desk, "");
+        let table = only(&json);
+        assert_eq!((code, &table["compared"]), (0, &json!(compared)), "{json:#}");
+        assert_eq!((&table["source_rows"], &table["lake_rows"]), (&json!(11), &json!(11)));
+        desk.must(&format!("compact {GLOBAL} --sync-id s"));
+    }
+    // What lies between was never read, and is left out.
+    desk.shop("UPDATE orders SET note = 'y' WHERE id IN (12, 16, 25)");
+    let (code, json) = verify(&desk, "");
+    let pair = |id: &str| ("differs".to_owned(), id.to_owned());
+    assert_eq!((code, found(only(&json))), (1, vec![pair("12"), pair("25")]), "{json:#}");
+}
