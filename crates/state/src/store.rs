@@ -329,7 +329,8 @@ pub trait StateStore: Send + Sync {
     /// Removes the records of old runs with those of their tables, and returns
     /// them, oldest first. What something still rests on stays: a run that is
     /// under way or holds a lease, one that left a table to be finished, the head
-    /// of a lake, and the newest completed run of each table.
+    /// of a lake, the newest completed run of each table, and the runs of a backfill
+    /// that is not done, or not old as a whole.
     async fn prune(&self, filter: &PruneFilter) -> Result<Vec<RunRecord>>;
 
     /// Leases that are held.

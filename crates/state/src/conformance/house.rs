@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidelake_model::{ErrorKind, RunId, RunRecord, RunStatus, TableRunStatus, WatermarkFilter};
+use tidelake_model::{
+    BackfillPiece, ErrorKind, Purpose, RunId, RunRecord, RunStatus, TableRunStatus, WatermarkFilter,
+};
 
 use super::harness::{Failure, ensure, refused, same};
 use super::nouns::{LONG, advance, begin, head, key, progress, run, sync_config, update};
@@ -20,6 +22,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::new("old_runs_are_pruned_unless_something_rests_on_them", |place| {
             Box::pin(pruned(place))
         }),
+        Case::new("a_backfill_under_way_keeps_its_pieces", |place| Box::pin(backfilled(place))),
         Case::new("runs_are_pruned_by_sync_status_and_age", |place| Box::pin(pruned_by(place))),
         Case::new("tables_are_known_from_their_first_lease_on", |place| Box::pin(known(place))),
     ]
@@ -136,6 +139,31 @@ async fn pruned(place: Arc<dyn Place>) -> Outcome {
     let next = begin(&*store, run(7), "u", LONG).await?;
     let left = next.unfinished.ok_or_else(|| Failure::new("what was left is gone"))?;
     same("left", left.run_id, run(5))
+}
+
+async fn backfilled(place: Arc<dyn Place>) -> Outcome {
+    let store = place.open().await?;
+    // Two pieces of three are done; an ordinary run comes between; then the third.
+    for (at, number) in (1..).zip([Some(1), Some(2), None, Some(3), None]) {
+        let lease = begin(&*store, run(at), "t", LONG).await?.lease;
+        let mut done = update(&lease, TableRunStatus::Completed, true);
+        if let (Some(window), Some(number)) = (&mut done.record.window, number) {
+            let range = "(0, 9]".to_owned();
+            let piece = BackfillPiece { backfill: run(1), range, number, of: 3, from: None };
+            window.purpose = Purpose::Backfill(piece);
+        }
+        store.update_table(&lease, &done).await?;
+        store.finish_run(run(at), RunStatus::Completed, None).await?;
+        place.pass(Duration::from_millis(20)).await;
+        // The newest run of a table stays in any case.
+        let expected = match at {
+            4 => vec![run(3)],
+            5 => vec![run(1), run(2), run(4)],
+            _ => vec![],
+        };
+        same("pruned", ids(&store.prune(&PruneFilter::default()).await?), expected)?;
+    }
+    Ok(())
 }
 
 async fn pruned_by(place: Arc<dyn Place>) -> Outcome {

@@ -1,6 +1,8 @@
 //! The store itself.
 
-use tidelake_model::{Result, RunRecord};
+use std::collections::{BTreeMap, BTreeSet};
+
+use tidelake_model::{BackfillPiece, Purpose, Result, RunId, RunRecord, TableRunStatus};
 
 use super::internal;
 use crate::rows::{IDENTITY, Rows, TOKEN_FLOOR, TableFilter};
@@ -45,11 +47,39 @@ pub(crate) async fn tables(rows: &mut dyn Rows, env: &str, scope: &str) -> Resul
 pub(crate) async fn prune(rows: &mut dyn Rows, filter: &PruneFilter) -> Result<Vec<RunRecord>> {
     let age = i128::try_from(filter.older_than.as_nanos()).unwrap_or(i128::MAX);
     let until = rows.now().await?.saturating_sub(age);
-    let old = rows.prunable(filter, until).await?;
+    let mut old = rows.prunable(filter, until).await?;
+    let kept = of_backfills_under_way(rows, &old).await?;
+    old.retain(|run| !kept.contains(&run.run_id));
     if !filter.dry_run {
         for run in &old {
             rows.delete_run(run.run_id).await?;
         }
     }
     Ok(old)
+}
+
+/// Runs of backfills that are not done, or not all of which is old: by these
+/// records they go on where they stopped, so they go together or not at all.
+async fn of_backfills_under_way(
+    rows: &mut dyn Rows,
+    runs: &[RunRecord],
+) -> Result<BTreeSet<RunId>> {
+    let mut done: BTreeMap<RunId, BTreeSet<u32>> = BTreeMap::new();
+    let mut pieces: Vec<(RunId, BackfillPiece)> = vec![];
+    for run in runs {
+        for table in rows.table_runs(run.run_id).await? {
+            let Some(Purpose::Backfill(piece)) = table.window.map(|window| window.purpose) else {
+                continue;
+            };
+            if table.status == TableRunStatus::Completed {
+                done.entry(piece.backfill).or_default().insert(piece.number);
+            }
+            pieces.push((run.run_id, piece));
+        }
+    }
+    let is_whole = |piece: &BackfillPiece| {
+        let count = done.get(&piece.backfill).map_or(0, BTreeSet::len);
+        u32::try_from(count).is_ok_and(|count| count >= piece.of)
+    };
+    Ok(pieces.into_iter().filter(|(_, piece)| !is_whole(piece)).map(|(run, _)| run).collect())
 }
