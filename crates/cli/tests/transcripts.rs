@@ -57,8 +57,7 @@ fn a_demo_needs_nothing() {
 #[test]
 fn a_demo_for_programs() {
     let desk = Desk::new();
-    let made: Value =
-        serde_json::from_str(&desk.must("demo --dir shop --output json")).unwrap();
+    let made: Value = serde_json::from_str(&desk.must("demo --dir shop --output json")).unwrap();
     assert_eq!(made["sync_id"], "demo");
     assert_eq!(made["runs"].as_array().unwrap().len(), 2);
     assert_eq!(made["runs"][1]["status"], "completed");

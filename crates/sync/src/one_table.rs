@@ -129,10 +129,7 @@ fn name_of(table: &Result<SelectedTable>) -> Option<TableName> {
 }
 
 /// The table of that name, with its schema or without.
-pub(crate) fn find(
-    tables: Vec<Result<SelectedTable>>,
-    wanted: &str,
-) -> Result<SelectedTable> {
+pub(crate) fn find(tables: Vec<Result<SelectedTable>>, wanted: &str) -> Result<SelectedTable> {
     let mut names = vec![];
     let mut exact = vec![];
     let mut alike = vec![];
