@@ -152,9 +152,10 @@ async fn source_alone(app: &Application, credential: &str) -> Result<Part> {
 async fn source_findings(source: &dyn Source, tables: &[DiagnosedTable]) -> Result<Vec<Finding>> {
     let mut findings = vec![Finding::new(Verdict::Fine, "connection", "it answers")];
     if let Some(first) = tables.first() {
+        // For times a replica tells how far it has replayed, which is no clock.
         let request = ClockRequest {
             table: first.table.name.clone(),
-            purpose: FencePurpose::None,
+            purpose: FencePurpose::Identifier,
             mode: FenceMode::Off,
             wait: std::time::Duration::ZERO,
             ignore_users: vec![],

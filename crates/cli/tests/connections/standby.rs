@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_postgres::Config;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, GLOBAL};
 use crate::database::Session;
 use crate::terminal::server;
 
@@ -151,6 +151,23 @@ fn a_replay_that_stands_still_loses_no_row() {
         assert!(report.notices("events").contains(told), "{options}: {report:?}");
         pair.all_arrive();
     }
+}
+
+#[test]
+fn a_replay_that_stands_still_is_no_wrong_clock() {
+    let Some(pair) = Pair::make(EVENTS) else { return };
+    let bench = &pair.bench;
+    bench.create(BY_TIME);
+    pair.pause();
+    bench.database.run("INSERT INTO events (note) VALUES ('new')");
+    // Longer than two clocks may differ.
+    sleep(Duration::from_millis(2_500));
+    let answer = bench.desk.run(&format!("doctor {GLOBAL} --sync-id s --verbose"));
+    pair.resume();
+    let told = answer.transcript();
+    assert!(told.contains("a standby cannot see"), "{told}");
+    let clock = told.lines().find(|line| line.contains("clock:")).unwrap_or_default();
+    assert!(clock.trim_start().starts_with("fine"), "{told}");
 }
 
 #[test]
