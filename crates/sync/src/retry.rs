@@ -145,17 +145,14 @@ impl Series<'_> {
             return Err(error);
         }
         self.failed = self.failed.saturating_add(1);
-        let place = self.table.map_or_else(|| "the run".to_owned(), ToString::to_string);
+        let place = self.table.map_or_else(String::new, |table| format!("{table}: "));
         let losses = self.retry.count(self.table);
         if self.failed >= self.most || losses > self.retry.patience.most_losses {
-            tracing::warn!(
-                "{place}: given up after {} tries in a row, {losses} in all",
-                self.failed
-            );
+            tracing::warn!("{place}given up after {} tries in a row, {losses} in all", self.failed);
             return Err(error.with_again(Again::Never));
         }
         let wait = self.retry.wait(self.failed, losses);
-        tracing::warn!("{place}: trying again in {} ms: {}", wait.as_millis(), error.chain());
+        tracing::warn!("{place}trying again in {} ms: {}", wait.as_millis(), error.chain());
         tokio::select! {
             biased;
             () = self.retry.stop.cancelled() => {
