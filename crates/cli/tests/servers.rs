@@ -205,3 +205,30 @@ async fn two_tables_never_share_a_place_in_the_target() {
     assert_eq!(created.code, 0, "{}", created.transcript());
     database.remove().await;
 }
+
+#[tokio::test]
+async fn what_is_published_is_never_read_as_a_source() {
+    let Some(database) = Database::make().await else { return };
+    let desk = desk_for(&database, json!({}));
+    let client = database.client().await;
+    client.batch_execute("CREATE SCHEMA sales; CREATE TABLE sales.t (id int)").await.unwrap();
+    let create = |more: &str| {
+        desk.run(&format!(
+            "config create -a credentials.json --source-db-auth-id shop --output-dir lake \
+             --publish-target shop --publish-method internal {more}"
+        ))
+    };
+    for (more, told) in [
+        ("", "sales.t would be published into itself"),
+        ("--publish-schema-pattern wh_{schema}", "sales.t would be published as wh_sales.t, which"),
+        ("--publish-schema-pattern sales --publish-table-pattern {table}_2", "as sales.t_2, which"),
+    ] {
+        let refused = create(more);
+        assert_eq!(refused.code, 2, "{}", refused.transcript());
+        assert!(refused.stderr.contains(told), "{}", refused.transcript());
+        assert!(refused.stderr.contains("hint: "), "{}", refused.transcript());
+    }
+    let made = create("--source-schema-name sales --publish-schema-pattern wh_{schema}");
+    assert_eq!(made.code, 0, "{}", made.transcript());
+    database.remove().await;
+}

@@ -7,6 +7,7 @@ use tidelake_model::{
 
 use crate::run::OnMismatch;
 use crate::table_run::TableWork;
+use crate::tables::filter_of;
 
 impl TableWork<'_> {
     /// Loads the manifest's files. The target must hold exactly as many rows as
@@ -75,6 +76,7 @@ pub(crate) fn check_places<'a>(
 ) -> Result<()> {
     let Some(settings) = &sync.publish else { return Ok(()) };
     let mut places = std::collections::BTreeMap::new();
+    let filter = filter_of(sync);
     let same_database = settings.credential_id == sync.source.credential_id
         && settings.database == sync.source.database;
     for table in tables {
@@ -88,7 +90,20 @@ pub(crate) fn check_places<'a>(
                 "choose a --publish-schema-pattern such as lake_{schema}, or another target",
             ));
         }
-        let place = format!("{schema}.{name}");
+        let place = TableName::new(&schema, &name);
+        if same_database && filter.matches(&place) {
+            return Err(Error::new(
+                ErrorKind::Configuration,
+                format!(
+                    "{table} would be published as {place}, which the next run would read as a \
+                     table of the source"
+                ),
+            )
+            .with_hint(
+                "name the source's schemas with --source-schema-name, so that the target's is \
+                 none of them",
+            ));
+        }
         if let Some(other) = places.insert((schema, name), table) {
             return Err(Error::new(
                 ErrorKind::Configuration,

@@ -51,13 +51,18 @@ pub(crate) fn table_key(sync: &SyncConfig, table: &TableName) -> TableKey {
     }
 }
 
-/// The catalogue's tables that the sync's patterns mean.
-pub(crate) async fn catalogue(sync: &SyncConfig, source: &dyn Source) -> Result<Vec<Table>> {
-    let filter = TableFilter {
+/// The sync's patterns.
+pub(crate) fn filter_of(sync: &SyncConfig) -> TableFilter {
+    TableFilter {
         schemas: sync.source.schemas.clone(),
         include: sync.source.include.clone(),
         exclude: sync.source.exclude.clone(),
-    };
+    }
+}
+
+/// The catalogue's tables that the sync's patterns mean.
+pub(crate) async fn catalogue(sync: &SyncConfig, source: &dyn Source) -> Result<Vec<Table>> {
+    let filter = filter_of(sync);
     let mut tables = without_own(source.tables(&filter).await?);
     let (least, most) = (sync.source.min_rows, sync.source.max_rows);
     tables.retain(|table| {
