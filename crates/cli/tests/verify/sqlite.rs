@@ -135,6 +135,17 @@ fn what_cannot_be_verified_has_its_own_exit_code() {
 }
 
 #[test]
+fn a_column_that_became_another_is_told_as_a_run_tells_it() {
+    let desk = shop();
+    desk.shop("ALTER TABLE orders DROP COLUMN note; ALTER TABLE orders ADD COLUMN note INTEGER");
+    let verified = desk.run(&format!("verify {GLOBAL} --sync-id s --table orders"));
+    assert_eq!(verified.code, 1, "{}", verified.transcript());
+    let told = format!("{}{}", verified.stdout, verified.stderr);
+    assert!(told.contains("column \"note\" changed since the last run"), "{told}");
+    assert!(told.contains("hint"), "{told}");
+}
+
+#[test]
 fn a_file_that_was_damaged_is_named() {
     let desk = shop();
     let files: Vec<_> = desk

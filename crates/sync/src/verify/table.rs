@@ -9,7 +9,7 @@ use tidelake_connector::{Effort, HighestRequest, Slices, SplitRequest};
 use tidelake_lake::TableLake;
 use tidelake_model::{
     DataFile, Error, ErrorKind, HistoryRow, Latest, Manifest, Notice, NoticeCode, Purpose, Result,
-    TableRunStatus, WatermarkRecord, WindowRecord,
+    SchemaDrift, TableRunStatus, WatermarkRecord, WindowRecord,
 };
 use tidelake_watermark::{Bound, Progress, Range};
 
@@ -23,6 +23,7 @@ use super::sides::Sides;
 use super::{Context, repair};
 use crate::columns::{Shares, table_read};
 use crate::create::watermark_settings;
+use crate::drift::reconcile;
 use crate::run::degree_of;
 use crate::tables::{SelectedTable, table_key};
 use crate::watermarks::stored;
@@ -87,6 +88,11 @@ impl Work<'_> {
             Error::new(ErrorKind::Mismatch, "the lake's list of manifests is empty")
         })?;
         let head = self.lake.manifest(listed).await?;
+        if self.selected.cursor.is_some() {
+            // A column that became another one cannot be compared, and is told as a
+            // run tells it.
+            reconcile(SchemaDrift::Evolve, &head, &mut self.selected.clone())?;
+        }
         let lake_files = self.lake.live_files(&latest).await?;
         report.describe_lake(&head, &lake_files);
         let Some(bounds) = self.bounds(&known, &latest, &lake_files, &mut report).await? else {
