@@ -145,6 +145,10 @@ pub struct Highest {
     pub rows: Option<u64>,
     /// Rows with a NULL cursor; `None` where not cheap.
     pub nulls: Option<u64>,
+    /// Rows whose cursor has a value above all that a window can reach, such as NaN
+    /// or a time without an end; `None` where not cheap. One below all values is
+    /// none of them: a window without a lower bound has it.
+    pub unreachable: Option<u64>,
 }
 
 /// What [`Source::split`] is asked.

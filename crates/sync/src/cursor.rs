@@ -74,6 +74,13 @@ impl TableCursor {
         })
     }
 
+    /// Whether its kind may have values above all that a window reaches, such as
+    /// NaN or a time without an end.
+    pub(crate) fn may_be_unreachable(&self) -> bool {
+        self.read.cursor.columns().len() == 1
+            && (self.kind() == Kind::Number || self.kind().is_time())
+    }
+
     /// The kind of its first value.
     pub(crate) fn kind(&self) -> Kind {
         self.read.kinds.first().copied().unwrap_or(Kind::Text)

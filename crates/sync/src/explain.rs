@@ -2,6 +2,7 @@
 
 mod cells;
 mod lake;
+mod unreachable;
 mod verdict;
 
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use serde::Serialize;
 use tidelake_connector::{FindRequest, Source, TableFilter};
 use tidelake_lake::{Lake, TableLake};
 use tidelake_model::{
-    Error, ErrorKind, HeldLease, Notice, NoticeCode, Result, RunId, SyncConfig, Table, TableName,
-    TableRead, TableRun, TableRunStatus,
+    Column, Error, ErrorKind, HeldLease, Notice, NoticeCode, Policies, Result, RunId, SyncConfig,
+    Table, TableName, TableRead, TableRun, TableRunStatus,
 };
 use tidelake_state::LockFilter;
 
@@ -203,10 +204,11 @@ impl Work<'_> {
             Judge::prepare(self.app, self.sync, self.source.as_ref(), self.selected).await?;
         judge.describe(&mut explanation);
         let rows = self.source_rows().await?;
+        let beyond = self.beyond(&rows).await?;
         let Searched { found, latest } = self.lake_rows(&rows).await?;
         explanation.lake = found;
         explanation.notices.extend(self.notices().await?);
-        judge.judge(&rows, latest.as_ref(), &mut explanation).await?;
+        judge.judge(&rows, &beyond, latest.as_ref(), &mut explanation)?;
         Ok(explanation)
     }
 
@@ -241,18 +243,8 @@ impl Work<'_> {
         for column in &mut columns {
             column.field.set_nullable(true);
         }
-        let read = TableRead {
-            table: self.selected.table.name.clone(),
-            columns,
-            cursor: None,
-            range: None,
-            null_cursors: false,
-            policies: self.sync.policies,
-            batch_bytes: 1 << 20,
-        };
-        let (key, values) = self.request.key.iter().cloned().unzip();
-        let request = FindRequest { read, key, values: vec![values] };
         let schema = self.schema();
+        let request = self.find_request(columns, self.explained_policies());
         let mut reading = self.source.find(&request).await?;
         let mut rows = vec![];
         while let Some(batch) = reading.batches.try_next().await? {
@@ -264,6 +256,20 @@ impl Work<'_> {
             }
         }
         Ok(rows)
+    }
+
+    fn find_request(&self, columns: Vec<Column>, policies: Policies) -> FindRequest {
+        let read = TableRead {
+            table: self.selected.table.name.clone(),
+            columns,
+            cursor: None,
+            range: None,
+            null_cursors: false,
+            policies,
+            batch_bytes: 1 << 20,
+        };
+        let (key, values) = self.request.key.iter().cloned().unzip();
+        FindRequest { read, key, values: vec![values] }
     }
 
     /// Every version in the lake: by the source's own key where it has the row,

@@ -126,9 +126,7 @@ impl Fixer<'_> {
                 NullCursor::Include | NullCursor::Fail => true,
                 NullCursor::Exclude => false,
             };
-        if self.cursor.nullable && !null_cursors {
-            self.count_nulls(&mut fixed).await?;
-        }
+        self.count_unread(self.cursor.nullable && !null_cursors, &highest, &mut fixed).await?;
         let fence = match clock.fence {
             Fence::Before(at) => Some(format!("{} ({})", instant_text(at), note(&clock))),
             Fence::Open | Fence::Closed => clock.fence_note.clone(),
@@ -258,6 +256,7 @@ impl Fixer<'_> {
         if self.cursor.nullable {
             self.tell_nulls(highest.nulls, &mut fixed);
         }
+        self.tell_unreachable(highest.unreachable, &mut fixed);
         Ok(fixed)
     }
 
@@ -327,10 +326,31 @@ impl Fixer<'_> {
         Ok(behind(progress, &self.highest(Effort::Cheap, false).await?))
     }
 
-    async fn count_nulls(&self, fixed: &mut Fixed) -> Result<()> {
-        let nulls = self.highest(Effort::Cheap, true).await?.nulls;
-        self.tell_nulls(nulls, fixed);
+    /// Counts the rows that no window reads, where that is cheap: with one call
+    /// at most.
+    async fn count_unread(&self, nulls: bool, highest: &Highest, fixed: &mut Fixed) -> Result<()> {
+        let mut unreachable = highest.unreachable;
+        let by_index = self.cursor.indexed && self.cursor.may_be_unreachable();
+        if nulls || (unreachable.is_none() && by_index) {
+            let counted = self.highest(Effort::Cheap, nulls).await?;
+            if nulls {
+                self.tell_nulls(counted.nulls, fixed);
+            }
+            unreachable = unreachable.or(counted.unreachable);
+        }
+        self.tell_unreachable(unreachable, fixed);
         Ok(())
+    }
+
+    fn tell_unreachable(&self, rows: Option<u64>, fixed: &mut Fixed) {
+        let Some(rows) = rows.filter(|rows| *rows > 0) else { return };
+        fixed.counters.push(("unreachable_cursors", rows));
+        let message = format!(
+            "{rows} row(s) have NaN or infinity in {}, which no window reaches: they are not \
+             read until they have another value",
+            self.cursor.settings.cursor
+        );
+        fixed.notices.push(Notice::new(NoticeCode::NullCursor, message));
     }
 
     fn tell_nulls(&self, nulls: Option<u64>, fixed: &mut Fixed) {

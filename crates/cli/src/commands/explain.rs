@@ -94,6 +94,7 @@ fn verdict(explanation: &Explanation) -> &'static str {
         Verdict::NextRun => "the next run reads it",
         Verdict::HeldBack => "is held back",
         Verdict::WithoutCursor => "has no cursor value",
+        Verdict::Unreachable => "is in no window",
         Verdict::NeverRead => "was never read",
         Verdict::BelowStart => "is below the start of the sync",
         Verdict::Unknown => "is not in the lake",

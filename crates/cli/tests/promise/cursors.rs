@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, GLOBAL};
 
 /// Rows that a run took, and that the lake then holds exactly what the condition
 /// picks.
@@ -434,4 +434,70 @@ fn the_same_day_in_the_zone_of_the_cursor() {
          --sync-id utc --sub-path utc",
     );
     assert_eq!(bench.sync_as("--sync-id utc").rows("events"), 0);
+}
+
+/// The verdict of `explain`, and its reasons.
+fn why(bench: &Bench, sync_id: &str, table: &str, id: u32) -> (String, String) {
+    let line =
+        format!("explain {GLOBAL} --sync-id {sync_id} --table {table} --key id={id} --output json");
+    let json: serde_json::Value = serde_json::from_str(&bench.desk.must(&line)).unwrap();
+    let reasons = json["reasons"].as_array().unwrap().iter();
+    let reasons: Vec<_> = reasons.map(|reason| reason.as_str().unwrap()).collect();
+    (json["verdict"].as_str().unwrap().to_owned(), reasons.join("; "))
+}
+
+#[test]
+fn rows_that_no_window_reaches_are_told() {
+    let Some(bench) = Bench::new(
+        "CREATE TABLE times (id integer PRIMARY KEY, at timestamptz NOT NULL);
+         CREATE INDEX ON times (at);
+         INSERT INTO times VALUES (1, now() - interval '1 min'), (2, 'infinity');
+         CREATE TABLE numbers (id integer PRIMARY KEY, at numeric(10,2));
+         INSERT INTO numbers VALUES (1, 1.50), (2, 'NaN'), (3, 'NaN'), (4, NULL);
+         CREATE TABLE nothing (id integer PRIMARY KEY, at numeric NOT NULL);
+         INSERT INTO nothing VALUES (1, 'NaN'), (2, 'Infinity');",
+    ) else {
+        return;
+    };
+    bench.create(
+        "--incremental-table public.times:at:datetime --incremental-table public.numbers:at:number \
+         --incremental-table public.nothing:at:number --inflight-fence off",
+    );
+    let report = bench.sync();
+    for (table, read, unread) in [("times", 1, 1), ("numbers", 2, 2), ("nothing", 0, 2)] {
+        assert_eq!(report.rows(table), read, "{report:?}");
+        assert_eq!(report.counter(table, "unreachable_cursors"), Some(unread), "{report:?}");
+        let told = format!("{unread} row(s) have NaN or infinity in at, which no window reaches");
+        assert!(report.json.to_string().contains(&told), "{report:?}");
+    }
+    // Later runs tell it as well, and one that has nothing else to tell.
+    bench.database.run(
+        "DELETE FROM numbers WHERE id = 3; INSERT INTO times VALUES (3, '-infinity');
+         UPDATE nothing SET at = 1 WHERE id = 1",
+    );
+    let report = bench.sync();
+    for (table, unread) in [("times", 1), ("numbers", 1), ("nothing", 1)] {
+        assert_eq!(report.counter(table, "unreachable_cursors"), Some(unread), "{report:?}");
+    }
+    for (table, id, verdict, reason) in [
+        ("times", 1, "carried", "carried it"),
+        ("times", 2, "unreachable", "its cursor is infinity, which no window reaches"),
+        ("times", 3, "unreachable", "its cursor is -infinity, which is below every window to come"),
+        ("numbers", 2, "unreachable", "its cursor is NaN, which no window reaches"),
+        ("numbers", 4, "carried", "carried it"),
+        ("nothing", 1, "carried", "carried it"),
+        ("nothing", 2, "unreachable", "its cursor is Infinity, which no window reaches"),
+    ] {
+        let (found, reasons) = why(&bench, "s", table, id);
+        assert_eq!(found, verdict, "{table} {id}: {reasons}");
+        assert!(reasons.contains(reason), "{table} {id}: {reasons}");
+    }
+    bench.database.run(
+        "DELETE FROM times WHERE id = 2; DELETE FROM numbers WHERE id = 2; \
+         DELETE FROM nothing WHERE id = 2",
+    );
+    let report = bench.sync();
+    for table in ["times", "numbers", "nothing"] {
+        assert_eq!(report.counter(table, "unreachable_cursors"), None, "{report:?}");
+    }
 }

@@ -198,6 +198,7 @@ impl Source for MemorySource {
             value: (cheap || request.effort == Effort::Scan).then_some(highest),
             rows: (cheap && request.count.is_some()).then_some(rows),
             nulls: (cheap && request.count_nulls).then_some(nulls),
+            unreachable: Some(0),
         })
     }
 

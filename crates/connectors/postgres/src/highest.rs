@@ -16,6 +16,8 @@ use crate::session::Session;
 const DOING: &str = "the highest value cannot be read";
 /// How long a count may take before it is no longer cheap, in milliseconds.
 const COUNT_LIMIT: u32 = 2_000;
+/// Rows above every window that are counted; more are as bad as so many.
+const MOST_UNREACHABLE: u32 = 1_000_000;
 
 /// Looks up what was asked for.
 pub(crate) async fn highest(pool: &Pool, request: &HighestRequest) -> Result<Highest> {
@@ -57,7 +59,13 @@ async fn look_up(session: &Session, request: &HighestRequest) -> Result<Highest>
         }
         (true, false) => None,
     };
-    Ok(Highest { value, rows, nulls })
+    let unreachable = match columns.as_slice() {
+        [_] if indexed || request.effort == Effort::Scan => {
+            Some(count_unreachable(session, request).await?)
+        }
+        _ => None,
+    };
+    Ok(Highest { value, rows, nulls, unreachable })
 }
 
 async fn cursor_columns(
@@ -96,6 +104,35 @@ fn finite(expression: &str, kind: Kind, version: u32) -> Option<String> {
         Kind::Integer | Kind::Text | Kind::Binary => return None,
     };
     Some(format!("{expression} < 'infinity'::{cast} AND {expression} > '-infinity'::{cast}"))
+}
+
+/// True for values above all that a window can reach: NaN, which sorts above
+/// infinity here, and a time without an end. `None` where a kind has no such value.
+fn above_all(expression: &str, kind: Kind, version: u32) -> Option<String> {
+    let condition = match kind {
+        Kind::Date => format!("{expression} = 'infinity'::date"),
+        Kind::Datetime => format!("{expression} = 'infinity'::timestamp"),
+        Kind::Timestamp => format!("{expression} = 'infinity'::timestamptz"),
+        Kind::Number if version >= 14 => format!("{expression} >= 'Infinity'::numeric"),
+        Kind::Number => format!("{expression} = 'NaN'::numeric"),
+        Kind::Integer | Kind::Text | Kind::Binary => return None,
+    };
+    Some(condition)
+}
+
+/// Counts the rows that lie above every window. An index goes straight to them.
+async fn count_unreachable(session: &Session, request: &HighestRequest) -> Result<u64> {
+    let expression = cursor_expression(&PostgresDialect, &request.cursor);
+    let kind = request.cursor.kinds.first().copied().unwrap_or(Kind::Text);
+    let Some(condition) = above_all(&expression, kind, session.version) else { return Ok(0) };
+    let statement = format!(
+        "SELECT count(*) FROM (SELECT FROM {} WHERE {condition} LIMIT {MOST_UNREACHABLE}) AS rows",
+        qualified(&PostgresDialect, &request.table)
+    );
+    tracing::debug!(%statement, "counting rows above every window");
+    let row = session.client.query_typed_one(&statement, &[]).await;
+    let rows: i64 = get(&row.map_err(|error| failure(error, DOING))?, 0)?;
+    Ok(u64::try_from(rows).unwrap_or(0))
 }
 
 async fn highest_value(session: &Session, request: &HighestRequest) -> Result<Option<Position>> {

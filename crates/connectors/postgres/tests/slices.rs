@@ -284,3 +284,58 @@ async fn the_highest_value_is_finite() {
     }
     database.drop_now().await;
 }
+
+#[tokio::test]
+async fn rows_above_every_window_are_counted() {
+    let Some(database) = Database::make().await else { return };
+    let client = database.client().await;
+    client
+        .batch_execute(
+            "CREATE TABLE t (id bigint, plain numeric, scaled numeric(10,2), d date, \
+             naive timestamp, at timestamptz, code text); \
+             CREATE INDEX ON t (at); CREATE INDEX ON t (scaled); \
+             INSERT INTO t VALUES (1, 1.5, 1.5, '2026-11-30', '2026-11-30', '2026-11-30Z', 'a'), \
+             (2, 'NaN', 'NaN', 'infinity', 'infinity', 'infinity', 'NaN'), \
+             (3, 'Infinity', 'NaN', 'infinity', '2026-11-30', 'infinity', 'infinity'), \
+             (4, '-Infinity', NULL, '-infinity', '-infinity', '-infinity', '-infinity'), \
+             (5, NULL, 'NaN', 'infinity', NULL, NULL, NULL)",
+        )
+        .await
+        .unwrap();
+    let source = database.source().await;
+    let found = table(&source, "t").await;
+    for (column, kind, is_indexed, rows) in [
+        ("id", Kind::Integer, false, 0),
+        ("plain", Kind::Number, false, 2),
+        ("scaled", Kind::Number, true, 3),
+        ("d", Kind::Date, false, 3),
+        ("naive", Kind::Datetime, false, 1),
+        ("at", Kind::Timestamp, true, 2),
+        ("code", Kind::Text, false, 0),
+    ] {
+        let request = HighestRequest {
+            table: found.name.clone(),
+            cursor: CursorRead { cursor: Cursor::Single(column.into()), kinds: vec![kind] },
+            effort: Effort::Scan,
+            count: None,
+            count_nulls: false,
+        };
+        let highest = source.highest(&request).await.unwrap();
+        assert_eq!(highest.unreachable, Some(rows), "{column}");
+        let cheap = HighestRequest { effort: Effort::Cheap, ..request };
+        let highest = source.highest(&cheap).await.unwrap();
+        assert_eq!(highest.unreachable, is_indexed.then_some(rows), "{column}");
+    }
+    // A table of such values alone has no highest one.
+    client.batch_execute("DELETE FROM t WHERE id NOT IN (2, 3)").await.unwrap();
+    let request = HighestRequest {
+        table: found.name.clone(),
+        cursor: CursorRead { cursor: Cursor::Single("plain".into()), kinds: vec![Kind::Number] },
+        effort: Effort::Scan,
+        count: None,
+        count_nulls: false,
+    };
+    let highest = source.highest(&request).await.unwrap();
+    assert_eq!((highest.value, highest.unreachable), (Some(None), Some(2)));
+    database.drop_now().await;
+}

@@ -28,7 +28,9 @@ pub(crate) fn highest(connection: &Connection, request: &HighestRequest) -> Resu
     let columns = columns_of(&table, cursor)?;
     let leads = !matches!(cursor.cursor, Cursor::Fallback(_))
         && columns.first().is_some_and(|column| column.indexed);
-    let mut found = Highest::default();
+    let endless = endless(cursor);
+    // A time without an end is an error wherever it is met.
+    let mut found = Highest { unreachable: endless.is_none().then_some(0), ..Highest::default() };
     // Several spellings of a time sort by no index once a second column decides.
     let sorts = !matches!(cursor.cursor, Cursor::Composite(_))
         || !cursor.kinds.first().is_some_and(|kind| kind.is_time());
@@ -40,6 +42,10 @@ pub(crate) fn highest(connection: &Connection, request: &HighestRequest) -> Resu
     }
     let forms = cursor_forms(&transaction, &table, cursor)?;
     found.value = Some(value(&transaction, &table, cursor, &columns, &forms)?);
+    if let Some(number) = &endless {
+        let above = format!("{number} = 9e999");
+        found.unreachable = Some(count(&transaction, &table, Some(&above))?);
+    }
     if let Some(range) = &request.count
         && leads
     {
@@ -50,6 +56,15 @@ pub(crate) fn highest(connection: &Connection, request: &HighestRequest) -> Resu
         found.nulls = nulls(&transaction, &table, cursor, &columns, leads)?;
     }
     Ok(found)
+}
+
+/// The quoted name of a column of decimals, whose cells may be infinite: `9e999`
+/// is more than a float can hold. NaN is NULL here.
+fn endless(cursor: &CursorRead) -> Option<String> {
+    match (&cursor.cursor, cursor.kinds.as_slice()) {
+        (Cursor::Single(name), [Kind::Number]) => Some(quote(name)),
+        _ => None,
+    }
 }
 
 fn columns_of(table: &Table, cursor: &CursorRead) -> Result<Vec<Column>> {
@@ -77,6 +92,8 @@ fn value(
     let names: Vec<_> = names.map(|column| quote(column.name())).collect();
     let mut conditions = vec![not_null_condition(&Plain, cursor)];
     conditions.extend(near_the_end(connection, table, cursor, forms)?);
+    conditions
+        .extend(endless(cursor).map(|number| format!("{number} < 9e999 AND {number} > -9e999")));
     let statement = format!(
         "SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT 1",
         names.join(", "),

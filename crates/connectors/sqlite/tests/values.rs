@@ -291,6 +291,32 @@ async fn mixed_forms_in_a_cursor_are_refused_by_name() {
 }
 
 #[tokio::test]
+async fn an_infinite_number_hides_no_row_below_it() {
+    for declaration in ["DECIMAL(10,2)", "NUMERIC"] {
+        for index in ["", "CREATE INDEX by_v ON t (v);"] {
+            let statements = format!(
+                "CREATE TABLE t (v {declaration}); {index} INSERT INTO t VALUES (1.5), (9e999), \
+                 (-9e999), (2.25), (NULL), (9e999)"
+            );
+            let database = Database::new(&statements).await;
+            let range = window(Kind::Number, None, Some("9"));
+            let read = database.by("t", "v", range).await;
+            let request = HighestRequest {
+                table: read.table.clone(),
+                cursor: read.cursor.clone().unwrap(),
+                effort: Effort::Scan,
+                count: None,
+                count_nulls: false,
+            };
+            let found = database.source.highest(&request).await.unwrap();
+            let highest = found.value.unwrap().map(|highest| highest.to_string());
+            assert_eq!(highest.as_deref(), Some("2.25"), "{declaration} {index}");
+            assert_eq!(found.unreachable, Some(2), "{declaration} {index}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn strangers_in_a_cursor_are_refused() {
     for (declaration, kind, values) in [
         ("INTEGER", Kind::Integer, "(1), ('x')"),

@@ -11,6 +11,7 @@ use tidelake_model::{
 };
 use tidelake_watermark::{Direction, Kind, Position, Progress};
 
+use super::unreachable::Beyond;
 use super::{Explanation, LakeRow, SourceRow, cursor_of};
 use crate::application::Application;
 use crate::create::watermark_settings;
@@ -30,6 +31,8 @@ pub enum Verdict {
     HeldBack,
     /// It has no cursor value, and the policy leaves it out.
     WithoutCursor,
+    /// Its cursor is NaN or infinity, which the windows do not have.
+    Unreachable,
     /// It is below what was read, and no run saw it.
     NeverRead,
     /// It is below the first bound of the sync.
@@ -101,16 +104,26 @@ impl<'a> Judge<'a> {
     }
 
     /// Says what became of each row of the source, or of one that it no longer has.
-    pub(super) async fn judge(
+    pub(super) fn judge(
         &self,
         rows: &[RecordBatch],
+        beyond: &[Option<Beyond>],
         latest: Option<&Manifest>,
         explanation: &mut Explanation,
     ) -> Result<()> {
         let mut is_first = true;
-        for row in rows {
-            let cursor = cursor_of(row, self.selected);
-            let said = self.row(row, cursor.as_deref(), latest, explanation)?;
+        for (row, beyond) in rows.iter().zip(beyond) {
+            let typed = cursor_of(row, self.selected);
+            let (cursor, said) = match beyond {
+                Some(beyond) => {
+                    let said = self.beyond(beyond, typed.as_deref(), latest, explanation);
+                    (Some(beyond.text.clone()), said)
+                }
+                None => {
+                    let said = self.row(row, typed.as_deref(), latest, explanation)?;
+                    (typed, said)
+                }
+            };
             explanation.source.push(SourceRow { cursor, verdict: said.verdict });
             if is_first {
                 explanation.verdict = said.verdict;
@@ -167,6 +180,41 @@ impl<'a> Judge<'a> {
             ));
         }
         Ok(said)
+    }
+
+    /// A row whose cursor is NaN or infinity, which the lake may have as another
+    /// value.
+    fn beyond(
+        &self,
+        beyond: &Beyond,
+        typed: Option<&str>,
+        latest: Option<&Manifest>,
+        explanation: &Explanation,
+    ) -> Said {
+        if self.selected.cursor.is_none() {
+            return whole_table(latest, explanation);
+        }
+        let Beyond { text, is_low } = beyond;
+        let has_it =
+            |found: &&LakeRow| typed.is_some() && found.cursor.as_deref() == typed && *is_low;
+        let mut same = explanation.lake.iter().filter(has_it);
+        let count = same.clone().count();
+        if let Some(found) = same.next_back() {
+            return carried(count, found, None, explanation);
+        }
+        let range = self.fixed.window.as_ref().and_then(|window| window.range.as_ref());
+        let mut reason = format!("its cursor is {text}, which no window reaches");
+        if *is_low {
+            reason = match range {
+                Some(range) if range.low.is_none() => format!(
+                    "its cursor is {text}, which is below all values; the next run reads {}",
+                    describe_range(range)
+                ),
+                _ => format!("its cursor is {text}, which is below every window to come"),
+            };
+        }
+        let hint = "give the row another value in the cursor, or choose another cursor";
+        Said { verdict: Verdict::Unreachable, reasons: vec![reason], hint: Some(hint.to_owned()) }
     }
 
     /// The run that read the value, where its file was written anew by another.
