@@ -146,8 +146,9 @@ pub struct Highest {
     /// Rows with a NULL cursor; `None` where not cheap.
     pub nulls: Option<u64>,
     /// Rows whose cursor has a value above all that a window can reach, such as NaN
-    /// or a time without an end; `None` where not cheap. One below all values is
-    /// none of them: a window without a lower bound has it.
+    /// or a time without an end, counted up to a million at least; `None` where not
+    /// cheap. One below all values is none of them: a window without a lower bound
+    /// has it.
     pub unreachable: Option<u64>,
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn highest(connection: &Connection, request: &HighestRequest) -> Resu
         && columns.first().is_some_and(|column| column.indexed);
     let endless = endless(cursor);
     // A time without an end is an error wherever it is met.
-    let mut found = Highest { unreachable: endless.is_none().then_some(0), ..Highest::default() };
+    let has_numbers = cursor.kinds.contains(&Kind::Number);
+    let mut found = Highest { unreachable: (!has_numbers).then_some(0), ..Highest::default() };
     // Several spellings of a time sort by no index once a second column decides.
     let sorts = !matches!(cursor.cursor, Cursor::Composite(_))
         || !cursor.kinds.first().is_some_and(|kind| kind.is_time());

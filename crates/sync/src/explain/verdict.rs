@@ -207,7 +207,8 @@ impl<'a> Judge<'a> {
         if *is_low {
             reason = match range {
                 Some(range) if range.low.is_none() => format!(
-                    "its cursor is {text}, which is below all values; the next run reads {}",
+                    "its cursor is {text}, which is below all values: the next run meets it in {}, \
+                     and fails there unless --on-infinite-time is clamp",
                     describe_range(range)
                 ),
                 _ => format!("its cursor is {text}, which is below every window to come"),
