@@ -43,7 +43,10 @@ impl Batcher {
         for column in &read.columns {
             let unit = part.units.get(column.name()).copied();
             let only = part.cursor_forms.get(column.name()).copied();
-            readers.push(CellReader::new(column, unit, only, read.policies, counters.clone())?);
+            let reader = CellReader::new(column, unit, only, read.policies, counters.clone())?;
+            let cursor = read.cursor.as_ref().map(|cursor| cursor.cursor.columns());
+            let is_cursor = cursor.unwrap_or_default().iter().any(|name| name == column.name());
+            readers.push(reader.for_cursor(is_cursor));
         }
         let fixed = readers.iter().map(CellReader::fixed_bytes);
         let variable = fixed.clone().enumerate().filter(|(_, bytes)| *bytes == 0);

@@ -58,6 +58,9 @@ pub(crate) struct CellReader {
     /// The only form that is allowed, for a cursor.
     only: Option<Form>,
     policies: Policies,
+    /// Whether windows are cut by this column: its values may not get lost, or a
+    /// range that is read again would double them.
+    is_cursor: bool,
     counters: Counters,
     name: String,
 }
@@ -110,9 +113,16 @@ impl CellReader {
             unit,
             only,
             policies,
+            is_cursor: false,
             counters,
             name: column.name().to_owned(),
         })
+    }
+
+    /// Makes this a column that windows are cut by.
+    pub(crate) fn for_cursor(mut self, is_cursor: bool) -> Self {
+        self.is_cursor = is_cursor;
+        self
     }
 
     /// Bytes of a cell whose length is the same in every row.
@@ -216,6 +226,7 @@ impl CellReader {
 
     fn append_decimal(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
         if is_special_number(cell) {
+            self.check_cursor(cell)?;
             return match self.policies.special_number {
                 SpecialNumber::Fail => Err(special_number(cell)),
                 _ => self.null_instead(cell, SPECIAL_NUMBER, Remedy::SpecialNumber),
@@ -359,8 +370,16 @@ impl CellReader {
         at.ok_or_else(no_time)
     }
 
+    fn check_cursor(&self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        match self.is_cursor {
+            true => Err(Misfit { remedy: Remedy::Value, ..special_number(cell) }),
+            false => Ok(()),
+        }
+    }
+
     fn append_text(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
         if self.column_type == ColumnType::Number && !self.chosen && is_special_number(cell) {
+            self.check_cursor(cell)?;
             match self.policies.special_number {
                 SpecialNumber::Fail => return Err(special_number(cell)),
                 SpecialNumber::Null => {

@@ -312,6 +312,10 @@ async fn an_infinite_number_hides_no_row_below_it() {
             let highest = found.value.unwrap().map(|highest| highest.to_string());
             assert_eq!(highest.as_deref(), Some("2.25"), "{declaration} {index}");
             assert_eq!(found.unreachable, Some(2), "{declaration} {index}");
+            // A first window holds -infinity, which a NULL in the lake would hide.
+            let error = database.rows(&read).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Data, "{error:?}");
+            assert!(error.hint().unwrap().contains("choose another cursor"), "{error:?}");
         }
     }
 }
