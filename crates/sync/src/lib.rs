@@ -40,6 +40,7 @@ pub mod run;
 mod selection;
 mod slices;
 mod status;
+mod steps;
 mod table_run;
 mod tables;
 pub mod verify;

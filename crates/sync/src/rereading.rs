@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use tidelake_connector::{CursorExtent, SplitRequest};
 use tidelake_model::{Error, ErrorKind, Result, Step, WindowRecord};
-use tidelake_watermark::{Bound, Decimal, Position, Range, Value};
+use tidelake_watermark::{Bound, Position, Range, Value};
 
 use crate::columns::table_read;
 use crate::run::degree_of;
 use crate::slices::{Attempt, Readers, Written};
+use crate::steps::{number, value_like};
 use crate::table_run::TableWork;
 
 /// Into how many parts a window is cut at once, at most.
@@ -121,6 +122,10 @@ fn smaller(part: &WindowRecord, seen: &CursorExtent) -> Result<Vec<WindowRecord>
 /// lie in the order of their cursor; a part is then half of what could be read.
 fn cuts(range: &Range, seen: &CursorExtent) -> Vec<Position> {
     let (Some(lowest), Some(highest)) = (&seen.lowest, &seen.highest) else { return vec![] };
+    // Bytes of one cursor may differ in length, which no distance tells.
+    if matches!(lowest.first(), Value::Binary(_)) {
+        return vec![];
+    }
     let top = range.high.as_ref().map_or(highest, |high| &high.at);
     let (Some(from), Some(to), Some(end)) =
         (number(lowest.first()), number(highest.first()), number(top.first()))
@@ -142,29 +147,6 @@ fn cuts(range: &Range, seen: &CursorExtent) -> Vec<Position> {
     }
     cuts.retain(|cut| range.high.as_ref() != Some(&Bound { at: cut.clone(), inclusive: true }));
     cuts
-}
-
-/// A value as a number, where values of its kind have distances.
-fn number(value: &Value) -> Option<i128> {
-    match value {
-        Value::Date(days) => Some(i128::from(*days)),
-        Value::Datetime(nanos) | Value::Timestamp(nanos) => Some(*nanos),
-        Value::Integer(number) => Some(*number),
-        Value::Number(decimal) => decimal.floor(),
-        Value::Text(_) | Value::Binary(_) => None,
-    }
-}
-
-/// The value of the same kind that is that number.
-fn value_like(value: &Value, number: i128) -> Option<Value> {
-    Some(match value {
-        Value::Date(_) => Value::Date(i64::try_from(number).ok()?),
-        Value::Datetime(_) => Value::Datetime(number),
-        Value::Timestamp(_) => Value::Timestamp(number),
-        Value::Integer(_) => Value::Integer(number),
-        Value::Number(_) => Value::Number(Decimal::parse(&number.to_string())?),
-        Value::Text(_) | Value::Binary(_) => return None,
-    })
 }
 
 #[cfg(test)]

@@ -392,7 +392,8 @@ fn behind(progress: &Progress, highest: &Highest) -> Option<Notice> {
     Some(Notice::new(NoticeCode::SourceBehindWatermark, message))
 }
 
-fn mixed(error: CompareError) -> Error {
+/// The error for a watermark that cannot be compared with the cursor's values.
+pub(crate) fn mixed(error: CompareError) -> Error {
     Error::new(ErrorKind::Data, "the stored watermark does not fit the cursor")
         .with_source(error)
         .with_hint("reset the watermark, or make the sync anew")

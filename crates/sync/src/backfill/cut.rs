@@ -1,7 +1,9 @@
 //! Cutting a range into pieces by equal steps of its cursor.
 
 use tidelake_model::{Error, ErrorKind, Result};
-use tidelake_watermark::{Decimal, Position, Range, Value};
+use tidelake_watermark::{Position, Range, Value};
+
+use crate::steps::{number, value_like};
 
 const SECOND: i128 = 1_000_000_000;
 
@@ -70,7 +72,7 @@ fn cuts(from: &Position, high: &Position, of: u32, tick: i128) -> Vec<Position> 
         let (whole, rest) = (span / of, span % of);
         let step = whole.checked_mul(number_of)?.checked_add(rest * number_of / of)?;
         let cut = low.checked_add(step)?.div_euclid(grain).checked_mul(grain)?;
-        value(high.first(), cut).map(|value| high.with_first(value))
+        value_like(high.first(), cut).map(|value| high.with_first(value))
     };
     (1..of).filter_map(at).collect()
 }
@@ -118,36 +120,6 @@ fn parse_step(text: &str, is_time: bool) -> Result<i128> {
                 true => "write seconds, or a number with m, h or d: 3600, 90m, 12h, 7d",
                 false => "write a whole number above 0",
             })
-    })
-}
-
-/// A value as a number that can be cut; `None` where no arithmetic is known.
-fn number(value: &Value) -> Option<i128> {
-    match value {
-        Value::Date(days) => Some((*days).into()),
-        Value::Datetime(nanos) | Value::Timestamp(nanos) => Some(*nanos),
-        Value::Integer(number) => Some(*number),
-        Value::Number(number) => number.floor(),
-        Value::Binary(bytes) if bytes.len() < 16 => {
-            Some(bytes.iter().fold(0, |number: i128, byte| (number << 8) | i128::from(*byte)))
-        }
-        Value::Binary(_) | Value::Text(_) => None,
-    }
-}
-
-/// The number as a value of the same kind and width as `like`.
-fn value(like: &Value, number: i128) -> Option<Value> {
-    Some(match like {
-        Value::Date(_) => Value::Date(i64::try_from(number).ok()?),
-        Value::Datetime(_) => Value::Datetime(number),
-        Value::Timestamp(_) => Value::Timestamp(number),
-        Value::Integer(_) => Value::Integer(number),
-        Value::Number(_) => Value::Number(Decimal::parse(&number.to_string())?),
-        Value::Binary(bytes) => {
-            let all = number.to_be_bytes();
-            Value::Binary(all.get(all.len().checked_sub(bytes.len())?..)?.to_vec())
-        }
-        Value::Text(_) => return None,
     })
 }
 
@@ -228,7 +200,9 @@ mod tests {
                 .prop_map(|(left, right)| (Value::Date(left), Value::Date(right))),
             ("[0-9]{1,9}(\\.[0-9]{1,4})?", "[0-9]{1,9}(\\.[0-9]{1,4})?").prop_map(
                 |(left, right)| {
-                    let number = |text: &str| Value::Number(Decimal::parse(text).unwrap());
+                    let number = |text: &str| {
+                        Value::Number(tidelake_watermark::Decimal::parse(text).unwrap())
+                    };
                     (number(&left), number(&right))
                 }
             ),
@@ -257,7 +231,7 @@ mod tests {
             // Any value of the range lies in exactly one piece.
             let (bottom, top) = (number(&low).unwrap(), number(&high).unwrap());
             let between = top.checked_sub(bottom).map_or(top, |span| bottom + span / 20 * probe);
-            if let Some(found) = value(&high, between) {
+            if let Some(found) = value_like(&high, between) {
                 let found = Position::from(found);
                 let holds = cut.iter().filter(|piece| piece.contains(&found).unwrap()).count();
                 prop_assert_eq!(holds, usize::from(whole.contains(&found).unwrap()));

@@ -12,7 +12,7 @@ use tidelake_model::{
 use tidelake_watermark::{Bound, CompareError, Direction, Kind, Progress, Range, Window};
 
 use crate::cursor::TableCursor;
-use crate::window::{describe_range, parse_lookback};
+use crate::window::{describe_range, mixed, parse_lookback};
 
 /// What is compared of one table.
 #[derive(Debug, Clone, PartialEq)]
@@ -326,12 +326,6 @@ fn without(range: Option<Range>, others: &[Range]) -> Result<Vec<Range>> {
         left = rest;
     }
     Ok(left)
-}
-
-fn mixed(error: CompareError) -> Error {
-    Error::new(ErrorKind::Data, "the stored watermark does not fit the cursor")
-        .with_source(error)
-        .with_hint("reset the watermark, or make the sync anew")
 }
 
 fn compute(error: arrow::error::ArrowError) -> Error {

@@ -99,10 +99,7 @@ async fn a_table_without_privileges_is_an_error_of_its_own() {
         }
     }
     drop(source);
-    client.batch_execute(&format!("DROP OWNED BY {role}")).await.unwrap();
-    database.drop_now().await;
-    let admin = crate::common::connect("postgres").await;
-    admin.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
+    forget(database, &client, &role).await;
 }
 
 #[tokio::test]
@@ -141,10 +138,7 @@ async fn columns_that_were_granted_are_read_and_no_others() {
         assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), rows, "{name}");
     }
     drop(source);
-    client.batch_execute(&format!("DROP OWNED BY {role}")).await.unwrap();
-    database.drop_now().await;
-    let admin = crate::common::connect("postgres").await;
-    admin.batch_execute(&format!("DROP ROLE {role}")).await.unwrap();
+    forget(database, &client, &role).await;
 }
 
 #[tokio::test]
@@ -176,6 +170,11 @@ async fn a_table_that_is_written_anew_behind_the_snapshot_is_not_taken_for_empty
     let batches = collect(&source, &source.split(&request).await.unwrap()).await.unwrap();
     assert_eq!(numbers(&batches, "id"), [1]);
     drop(source);
+    forget(database, &client, &role).await;
+}
+
+/// Drops the database, and the role that had rights in it.
+async fn forget(database: Database, client: &tokio_postgres::Client, role: &str) {
     client.batch_execute(&format!("DROP OWNED BY {role}")).await.unwrap();
     database.drop_now().await;
     let admin = crate::common::connect("postgres").await;
