@@ -1,0 +1,3 @@
+//! What the fuzzer and the benchmarks look at; no part of the crate's interface.
+
+pub use crate::decode::{DecodePlan, Wire};
