@@ -98,3 +98,39 @@ make_venv() {
 export_line() {
     printf "export %s='%s'\n" "$1" "${2//\'/\'\\\'\'}"
 }
+
+# certificates FOLDER: makes ca.crt, server.crt and server.key there: an authority
+# of its own, which tests trust, and a server certificate for the address as well
+# as for the name.
+certificates() {
+    cat >"$1/config" <<'CONFIG'
+[req]
+distinguished_name = name
+prompt = no
+[name]
+CN = tidelake tests
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+subjectAltName = IP:127.0.0.1, DNS:localhost
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+CONFIG
+    (
+        cd "$1"
+        openssl req -x509 -config config -extensions authority -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+            -nodes -days 3650 -subj '/CN=tidelake test authority' -keyout ca.key -out ca.crt
+        openssl req -new -config config -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+            -nodes -subj '/CN=tidelake test server' -keyout server.key -out server.csr
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 \
+            -extfile config -extensions server -out server.crt
+    ) >"$1/log" 2>&1 || {
+        cat "$1/log" >&2
+        fail "could not make certificates"
+    }
+}

@@ -164,41 +164,10 @@ lc_messages = 'C'
 SETTINGS
 }
 
-# An authority of its own, whose certificate tests trust, and a server
-# certificate for the address as well as for the name.
 postgres_certificates() {
     local folder=$1 home=$2 work
     work=$(mktemp -d)
-    cat >"$work/config" <<'CONFIG'
-[req]
-distinguished_name = name
-prompt = no
-[name]
-CN = tidelake tests
-[authority]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-[server]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, digitalSignature
-extendedKeyUsage = serverAuth
-subjectAltName = IP:127.0.0.1, DNS:localhost
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-CONFIG
-    (
-        cd "$work"
-        openssl req -x509 -config config -extensions authority -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
-            -nodes -days 3650 -subj '/CN=tidelake test authority' -keyout ca.key -out ca.crt
-        openssl req -new -config config -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
-            -nodes -subj '/CN=tidelake test server' -keyout server.key -out server.csr
-        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 \
-            -extfile config -extensions server -out server.crt
-    ) >"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        fail "could not make certificates"
-    }
+    certificates "$work"
     cp "$work/ca.crt" "$folder/ca.crt"
     chmod 644 "$folder/ca.crt"
     tar -C "$work" -cf - ca.crt server.crt server.key | postgres_as tar -C "$home/tls" -xf - --no-same-owner --no-same-permissions
