@@ -21,6 +21,15 @@ locked() {
     ) 9>"$state/locks/$name"
 }
 
+# absent FOLDER REASON: a service that cannot be had everywhere is left out. Its
+# variables are then missing, and tests that need it say that they were not run.
+# Fails, so that `absent … || return 1` leaves a function.
+absent() {
+    say "NOT AVAILABLE: ${1##*/}: $2"
+    echo "$2" >"$1/absent"
+    return 1
+}
+
 # process_runs PID WORD: whether that process lives and has WORD in its command
 # line. Without the word, a number used anew after a reboot would deceive.
 process_runs() {

@@ -16,7 +16,8 @@ mariadb_start() {
     mariadb_data "$home"
     mariadb_certificates "$folder" "$home"
     mariadb_settings "$home" >"$home/settings"
-    mysql_accounts "$mariadb_password" >"$home/accounts.sql"
+    mysql_accounts "DELETE FROM mysql.global_priv WHERE user IN ('', 'root'); FLUSH PRIVILEGES;" \
+        "$mariadb_password" >"$home/accounts.sql"
     mariadb_owns "$home"
 
     for attempt in 1 2 3; do
@@ -45,16 +46,20 @@ mariadb_gone() {
 }
 
 mariadb_stop() {
+    mariadb_stop_as mariadb "$1"
+}
+
+mariadb_stop_as() {
     local home
-    [ -e "$1/home" ] || return 0
-    home=$(cat "$1/home")
+    [ -e "$2/home" ] || return 0
+    home=$(cat "$2/home")
     # The data is thrown away, so nothing is lost by not shutting down tidily.
-    if mariadb_alive "$1"; then
+    if mariadb_alive "$2"; then
         kill -KILL "$(cat "$home/pid")"
-        wait_until 20 mariadb_gone "$1" || true
+        wait_until 20 mariadb_gone "$2" || true
     fi
     mkdir -p "$state/logs"
-    cp "$home/log" "$state/logs/mariadb.log" 2>/dev/null || true
+    cp "$home/log" "$state/logs/$1.log" 2>/dev/null || true
     rm -rf "$home"
 }
 
@@ -82,13 +87,12 @@ mysql_env() {
     export_line "TIDELAKE_TEST_$1_SOCKET" "$5"
 }
 
-# mysql_accounts PASSWORD: one account that may do everything. Anonymous ones
-# would come before it at the socket.
+# mysql_accounts STATEMENTS PASSWORD: one account that may do everything, after
+# statements that remove those that have no password.
 mysql_accounts() {
     cat <<SQL
-DELETE FROM mysql.global_priv WHERE user = '';
-FLUSH PRIVILEGES;
-CREATE USER tide@'%' IDENTIFIED BY '$1';
+${1//; /;$'\n'}
+CREATE USER tide@'%' IDENTIFIED BY '$2';
 GRANT ALL PRIVILEGES ON *.* TO tide@'%' WITH GRANT OPTION;
 SQL
 }
