@@ -131,6 +131,10 @@ pub trait SourceFixture: Send + Sync {
     /// there are users.
     fn writer(&self) -> Option<String>;
 
+    /// How far before the start of a transaction its fence may lie, in nanoseconds:
+    /// some servers tell the second only.
+    fn fence_slack(&self) -> i128;
+
     /// Makes a table.
     async fn create_table(&self, table: &TableSpec) -> Outcome;
 

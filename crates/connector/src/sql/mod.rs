@@ -42,5 +42,5 @@ pub use dialect::{Dialect, qualified, quote_ansi, quote_text};
 pub use like::{like_literal, like_matches};
 pub use window::{
     check, cursor_expression, not_null_condition, null_condition, order_by, range_condition,
-    select, window_where,
+    select, select_from, window_where,
 };

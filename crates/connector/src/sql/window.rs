@@ -143,8 +143,19 @@ pub fn select(
     column: impl Fn(&Column) -> String,
     extra: Option<&str>,
 ) -> String {
+    select_from(dialect, &qualified(dialect, &read.table), read, column, extra)
+}
+
+/// The same from a table that the caller spells, with its partitions or an index for
+/// example.
+pub fn select_from(
+    dialect: &dyn Dialect,
+    table: &str,
+    read: &TableRead,
+    column: impl Fn(&Column) -> String,
+    extra: Option<&str>,
+) -> String {
     let columns: Vec<_> = read.columns.iter().map(column).collect();
-    let table = qualified(dialect, &read.table);
     let mut statement = format!("SELECT {} FROM {table}", columns.join(", "));
     let window = window_where(dialect, read);
     let conditions = window.as_deref().into_iter().chain(extra);

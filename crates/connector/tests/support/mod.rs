@@ -82,6 +82,10 @@ impl SourceFixture for Fixture {
         Some("a writer".to_owned())
     }
 
+    fn fence_slack(&self) -> i128 {
+        0
+    }
+
     async fn create_table(&self, table: &TableSpec) -> Outcome {
         let mut columns = vec![];
         for spec in &table.columns {

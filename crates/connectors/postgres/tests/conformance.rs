@@ -112,6 +112,10 @@ impl SourceFixture for Fixture<'static> {
         Some(std::env::var("TIDELAKE_TEST_PG_USER").unwrap())
     }
 
+    fn fence_slack(&self) -> i128 {
+        0
+    }
+
     async fn create_table(&self, table: &TableSpec) -> Outcome {
         let mut parts = vec![];
         for column in &table.columns {

@@ -130,6 +130,10 @@ impl SourceFixture for Fixture {
         None
     }
 
+    fn fence_slack(&self) -> i128 {
+        0
+    }
+
     async fn create_table(&self, table: &TableSpec) -> Outcome {
         let name = quote_ansi(&table.name.table);
         let mut parts = vec![];

@@ -100,7 +100,7 @@ async fn lowered(fixture: &dyn SourceFixture, name: &str, writes: bool) -> Outco
         let message = format!("the fence is {:?} while a transaction is open", held.fence);
         return Err(Failure::new(message));
     };
-    let between = before.now <= instant && instant <= begun;
+    let between = before.now - fixture.fence_slack() <= instant && instant <= begun;
     ensure(between, || "the fence is not at the transaction's start".to_owned())?;
     ensure(held.fence_note.is_some(), || "the fence says not what it rests on".to_owned())?;
     // It stays where it is for as long as the transaction lasts.
