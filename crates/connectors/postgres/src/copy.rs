@@ -9,6 +9,7 @@ use tidelake_connector::Counters;
 use tidelake_model::{Error, ErrorKind, Policies, Result};
 
 use crate::column::Column;
+use crate::rows::{Cell, Form, Run, Shape, Stopped, malformed};
 use crate::types::Wire;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
@@ -24,16 +25,6 @@ enum Place {
     End,
 }
 
-/// What was found at the front of some bytes.
-enum Found<'a> {
-    /// A row, and what follows it.
-    Row(&'a [u8]),
-    /// The end of the rows, and what follows it.
-    End(&'a [u8]),
-    /// The beginning of a row.
-    Part,
-}
-
 /// Turns the bytes of `COPY … TO STDOUT (FORMAT binary)` into record batches.
 ///
 /// Bytes are fed in pieces of any size; a piece that holds whole rows, as the
@@ -45,11 +36,10 @@ pub struct CopyDecoder {
     place: Place,
     /// Bytes of an unfinished row.
     pending: Vec<u8>,
+    shape: Shape,
     rows: usize,
     total_rows: u64,
     bytes: usize,
-    row_width: usize,
-    batch_bytes: usize,
     finished: VecDeque<RecordBatch>,
     counters: Counters,
 }
@@ -72,17 +62,18 @@ impl CopyDecoder {
             .map(|(field, wire)| Column::new(Arc::clone(field), *wire, policies))
             .collect::<Result<_>>()?;
         let row_width = columns.iter().map(Column::fixed_width).sum();
-        let batch_bytes = usize::try_from(batch_bytes).unwrap_or(MOST_BYTES).clamp(1, MOST_BYTES);
+        let mut shape = Shape::new(columns.iter().map(Column::is_variable), row_width);
+        shape.batch_rows = MOST_ROWS;
+        shape.batch_bytes = usize::try_from(batch_bytes).unwrap_or(MOST_BYTES).clamp(1, MOST_BYTES);
         Ok(Self {
             schema: Arc::clone(schema),
             columns,
             place: Place::Header,
             pending: vec![],
+            shape,
             rows: 0,
             total_rows: 0,
             bytes: 0,
-            row_width,
-            batch_bytes,
             finished: VecDeque::new(),
             counters,
         })
@@ -115,6 +106,26 @@ impl CopyDecoder {
         Ok(())
     }
 
+    /// Takes messages of the server from the front of some bytes, for as long as
+    /// each is a whole row and no batch is full; returns how many bytes they were.
+    pub fn feed_messages(&mut self, bytes: &[u8]) -> Result<usize> {
+        if self.place != Place::Rows || !self.pending.is_empty() {
+            return Ok(0);
+        }
+        let mut run = self.shape.run(bytes);
+        loop {
+            let stopped = self.shape.look(&mut run, Form::Messages, self.rows, self.bytes);
+            self.keep(&run)?;
+            match stopped {
+                Stopped::Full => {}
+                Stopped::Batch => break self.end_batch()?,
+                Stopped::Other | Stopped::End => break,
+                Stopped::Failed(error) => return Err(error),
+            }
+        }
+        Ok(bytes.len().saturating_sub(run.rest.len()))
+    }
+
     /// A batch that is full.
     pub fn next_batch(&mut self) -> Option<RecordBatch> {
         self.finished.pop_front()
@@ -136,83 +147,64 @@ impl CopyDecoder {
 
     /// Decodes what is complete and returns the rest.
     fn consume<'a>(&mut self, mut bytes: &'a [u8]) -> Result<&'a [u8]> {
-        loop {
-            match self.place {
-                Place::Header => match header(bytes)? {
-                    None => return Ok(bytes),
-                    Some(rest) => {
-                        bytes = rest;
-                        self.place = Place::Rows;
-                    }
-                },
-                // The usual piece is one whole row.
-                Place::Rows if bytes.is_empty() => return Ok(bytes),
-                Place::Rows => match self.row(bytes)? {
-                    Found::Row(rest) => {
-                        bytes = rest;
-                        self.end_row()?;
-                    }
-                    Found::End(rest) => {
-                        bytes = rest;
-                        self.place = Place::End;
-                    }
-                    Found::Part => {
-                        let rows = self.rows;
-                        self.columns.iter_mut().for_each(|column| column.truncate(rows));
-                        return Ok(bytes);
-                    }
-                },
-                Place::End if bytes.is_empty() => return Ok(bytes),
-                Place::End => return Err(malformed("something follows its trailer")),
+        if self.place == Place::Header {
+            match header(bytes)? {
+                None => return Ok(bytes),
+                Some(rest) => {
+                    bytes = rest;
+                    self.place = Place::Rows;
+                }
             }
         }
-    }
-
-    #[inline]
-    fn row<'a>(&mut self, bytes: &'a [u8]) -> Result<Found<'a>> {
-        let Some((count, mut rest)) = bytes.split_first_chunk::<2>() else {
-            return Ok(Found::Part);
-        };
-        let count = i16::from_be_bytes(*count);
-        if count == -1 {
-            return Ok(Found::End(rest));
-        }
-        if usize::try_from(count) != Ok(self.columns.len()) {
-            return Err(malformed("a row has another number of fields"));
-        }
-        let mut width = self.row_width;
-        for column in &mut self.columns {
-            let Some((length, after)) = rest.split_first_chunk::<4>() else {
-                return Ok(Found::Part);
-            };
-            rest = after;
-            let length = i32::from_be_bytes(*length);
-            let Ok(length) = usize::try_from(length) else {
-                if length != -1 {
-                    return Err(malformed("a field has a negative length"));
+        if self.place == Place::Rows {
+            let mut run = self.shape.run(bytes);
+            loop {
+                let stopped = self.shape.look(&mut run, Form::Stream, self.rows, self.bytes);
+                self.keep(&run)?;
+                match stopped {
+                    Stopped::Full => {}
+                    Stopped::Batch => self.end_batch()?,
+                    Stopped::Other => return Ok(run.rest),
+                    Stopped::Failed(error) => return Err(error),
+                    Stopped::End => {
+                        self.place = Place::End;
+                        break bytes = run.rest;
+                    }
                 }
-                column.push_null();
-                continue;
-            };
-            let Some((cell, after)) = rest.split_at_checked(length) else {
-                return Ok(Found::Part);
-            };
-            rest = after;
-            width += column.variable_width(length);
-            column.push(cell)?;
+            }
         }
-        self.bytes += width;
-        Ok(Found::Row(rest))
+        if bytes.is_empty() {
+            return Ok(bytes);
+        }
+        Err(malformed("something follows its trailer"))
     }
 
-    #[inline]
-    fn end_row(&mut self) -> Result<()> {
-        self.rows += 1;
-        self.total_rows += 1;
-        if self.rows >= MOST_ROWS || self.bytes >= self.batch_bytes {
-            self.end_batch()?;
+    /// Decodes rows that were found.
+    fn keep(&mut self, run: &Run<'_>) -> Result<()> {
+        let width = self.columns.len();
+        let cells = run.cells.get(..run.rows * width).unwrap_or(&[]);
+        let stored = self.columns.iter_mut().enumerate().try_for_each(|(place, column)| {
+            let cells = cells.get(place..).unwrap_or(&[]);
+            column.store(cells.iter().step_by(width).copied())
+        });
+        if let Err(error) = stored {
+            return Err(self.first_error(cells).err().unwrap_or(error));
         }
+        self.rows += run.rows;
+        self.total_rows = self.total_rows.saturating_add(run.rows.try_into().unwrap_or(u64::MAX));
+        self.bytes += run.bytes;
         Ok(())
+    }
+
+    /// Of all cells that are refused, the one to tell of is the first of the first
+    /// row, however many rows were looked at together.
+    #[cold]
+    fn first_error(&mut self, cells: &[Cell<'_>]) -> Result<()> {
+        let rows = self.rows;
+        self.columns.iter_mut().for_each(|column| column.truncate(rows));
+        cells.chunks_exact(self.columns.len().max(1)).try_for_each(|row| {
+            self.columns.iter_mut().zip(row).try_for_each(|(column, cell)| column.push(*cell))
+        })
     }
 
     fn end_batch(&mut self) -> Result<()> {
@@ -257,10 +249,6 @@ fn header(bytes: &[u8]) -> Result<Option<&[u8]>> {
         return Err(malformed("its header has a negative length"));
     };
     Ok(rest.split_at_checked(length).map(|(_, rest)| rest))
-}
-
-fn malformed(why: &str) -> Error {
-    Error::new(ErrorKind::Data, format!("the server's binary copy cannot be read: {why}"))
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod pool;
 mod pooler;
 mod publish;
 mod reader;
+mod rows;
 mod session;
 mod source;
 mod split;

@@ -122,6 +122,58 @@ pub(crate) fn read<T: Unscaled>(bytes: &[u8], scale: i8, limit: T) -> Option<Num
     })
 }
 
+/// Powers of ten by which a short number is multiplied.
+const POWERS: [i64; 17] = {
+    let mut powers = [1; 17];
+    let mut place = 1;
+    while place < powers.len() {
+        powers[place] = powers[place - 1] * 10;
+        place += 1;
+    }
+    powers
+};
+
+/// Reads a numeric of four groups of digits at most, as nearly all are, at a scale.
+/// `None` where it takes more than that to read it; [`read`] then tells.
+#[inline]
+pub(crate) fn short(bytes: &[u8], scale: i8) -> Option<i64> {
+    let ([a, b, c, d, e, f, _, _], digits) = bytes.split_first_chunk::<8>()?;
+    let (count, weight) = (i16::from_be_bytes([*a, *b]), i16::from_be_bytes([*c, *d]));
+    let negative = match u16::from_be_bytes([*e, *f]) {
+        0x0000 => false,
+        0x4000 => true,
+        _ => return None,
+    };
+    if digits.len() > 8 || usize::try_from(count).ok()? * 2 != digits.len() {
+        return None;
+    }
+    let mut magnitude = 0;
+    let mut rest = digits;
+    while let Some((digit, after)) = rest.split_first_chunk::<2>() {
+        let digit = u16::from_be_bytes(*digit);
+        if digit >= 10_000 {
+            return None;
+        }
+        magnitude = magnitude * 10_000 + i64::from(digit);
+        rest = after;
+    }
+    // What the last group counts at the scale, as a power of ten.
+    let exponent = 4 * (i32::from(weight) + 1 - i32::from(count)) + i32::from(scale);
+    let value = match exponent {
+        0.. => magnitude.checked_mul(*POWERS.get(usize::try_from(exponent).ok()?)?)?,
+        -1 => exactly(magnitude, 10)?,
+        -2 => exactly(magnitude, 100)?,
+        -3 => exactly(magnitude, 1_000)?,
+        _ => return None,
+    };
+    Some(if negative { -value } else { value })
+}
+
+#[inline]
+fn exactly(magnitude: i64, part: i64) -> Option<i64> {
+    (magnitude % part == 0).then_some(magnitude / part)
+}
+
 /// Whether a text is a number that no decimal holds, as the server prints it.
 pub(crate) fn is_special(text: &[u8]) -> bool {
     matches!(text, b"NaN" | b"Infinity" | b"-Infinity")
@@ -276,7 +328,51 @@ mod tests {
         assert_eq!(text(&[0, 1]), None);
     }
 
+    /// What the short way says must be what the long way says.
+    fn agrees(bytes: &[u8], scale: i8) -> bool {
+        let long = read(bytes, scale, i128::MAX);
+        short(bytes, scale).is_none_or(|value| long == Some(Number::Exact(value.into())))
+    }
+
+    #[test]
+    fn usual_numbers_are_read_the_short_way() {
+        for (weight, sign, digits, scale, wanted) in [
+            (0, 0, &[][..], 2, 0),
+            (0, 0, &[17], 2, 1_700),
+            (0, 0x4000, &[1, 5000], 2, -150),
+            (-1, 0, &[700], 2, 7),
+            (1, 0, &[9, 4949, 5000], 2, 9_494_950),
+            (2, 0, &[9999, 9999, 9999, 9900], 2, 99_999_999_999_999),
+            (3, 0, &[9999, 9999, 9999, 9999], 0, 9_999_999_999_999_999),
+        ] {
+            let bytes = numeric(weight, sign, digits);
+            assert_eq!(short(&bytes, scale), Some(wanted), "{digits:?}");
+            assert!(agrees(&bytes, scale));
+        }
+        for (weight, sign, digits, scale) in [
+            (0, 0xC000, &[][..], 2),
+            (0, 0, &[1, 5050], 1),
+            (0, 0, &[10_000], 2),
+            (0, 1, &[1], 2),
+            (i16::MAX, 0, &[1], 2),
+            (i16::MIN, 0, &[1], 2),
+            (4, 0, &[1, 2, 3, 4, 5], 2),
+        ] {
+            assert_eq!(short(&numeric(weight, sign, digits), scale), None, "{digits:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_short_way_is_the_long_way(
+            weight in prop_oneof![-4i16..=4, any::<i16>()],
+            sign in prop_oneof![Just(0u16), Just(0x4000), any::<u16>()],
+            digits in proptest::collection::vec(prop_oneof![0i16..10_000, Just(0), any::<i16>()], 0..6),
+            scale in prop_oneof![0i8..6, any::<i8>()],
+        ) {
+            prop_assert!(agrees(&numeric(weight, sign, &digits), scale));
+        }
+
         #[test]
         fn what_is_written_is_read(
             value in -99_999_999_999_999_999_999_999_999_999_999_999_999i128
@@ -303,6 +399,7 @@ mod tests {
             let _ = read_128(&bytes, 38, scale);
             let _ = read(&bytes, scale, i256::MAX);
             let _ = text(&bytes);
+            prop_assert!(agrees(&bytes, scale));
         }
     }
 }

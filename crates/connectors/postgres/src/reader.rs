@@ -47,8 +47,7 @@ impl Messages {
     /// The next message that is complete in the buffer.
     #[inline]
     fn buffered(&mut self) -> Result<Option<Message>> {
-        let Some(bytes) = self.buffer.get(self.start..self.end) else { return Ok(None) };
-        let Some(([tag, length @ ..], body)) = bytes.split_first_chunk::<HEAD>() else {
+        let Some(([tag, length @ ..], body)) = self.unread().split_first_chunk::<HEAD>() else {
             return Ok(None);
         };
         // The length counts itself.
@@ -64,6 +63,11 @@ impl Messages {
         let message = Message { tag: *tag, start, end: start + length };
         self.start = message.end;
         Ok(Some(message))
+    }
+
+    /// What is in the buffer and was not looked at yet.
+    fn unread(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or(&[])
     }
 
     fn body(&self, message: Message) -> &[u8] {
@@ -104,10 +108,10 @@ impl Messages {
 
     /// How large the buffer has to be for the message that has begun.
     fn wanted(&self) -> usize {
-        let bytes = self.buffer.get(self.start..self.end).unwrap_or(&[]);
-        let length = bytes.split_first_chunk::<HEAD>().map_or(0, |([_, length @ ..], _)| {
-            usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0)
-        });
+        let length =
+            self.unread().split_first_chunk::<HEAD>().map_or(0, |([_, length @ ..], _)| {
+                usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0)
+            });
         length.saturating_add(1).max(BUFFER)
     }
 
@@ -196,14 +200,18 @@ impl CopyReader {
                 return Ok(Some(batch));
             }
             let Some(messages) = self.messages.as_mut() else { return Ok(None) };
-            let message = match messages.buffered()? {
-                Some(message) => message,
-                None => {
-                    messages.fill().await?;
-                    continue;
-                }
+            let rows = self.decoder.feed_messages(messages.unread())?;
+            messages.start += rows;
+            if rows > 0 {
+                continue;
+            }
+            let Some(message) = messages.buffered()? else {
+                messages.fill().await?;
+                continue;
             };
             match message.tag {
+                // The first message begins with the header; what is no whole row may
+                // still be a piece of some.
                 b'd' => self.decoder.feed(messages.body(message))?,
                 b'E' => self.failed = Some(ServerError::parse(messages.body(message))),
                 b'C' => self.sent = rows_of(messages.body(message)),

@@ -2,43 +2,69 @@
 
 use arrow::buffer::{Buffer, OffsetBuffer};
 
-/// The bytes of all cells, and where each ends.
-#[derive(Default)]
+use super::values::Odd;
+
+/// The bytes of all cells, and where each begins and ends.
 pub(super) struct Cells {
     data: Vec<u8>,
-    ends: Vec<i32>,
+    /// One more than there are cells; the first is zero.
+    offsets: Vec<i32>,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self { data: vec![], offsets: vec![0] }
+    }
 }
 
 impl Cells {
-    /// Adds a cell; false where the offsets would overflow.
-    pub(super) fn push(&mut self, cell: &[u8]) -> bool {
-        let end = self.data.len().saturating_add(cell.len());
-        let Ok(end) = i32::try_from(end) else { return false };
-        self.ends.push(end);
-        self.data.extend_from_slice(cell);
-        true
+    /// Adds cells, until one is refused or the offsets would overflow. Tells
+    /// whether there was a NULL.
+    #[inline]
+    pub(super) fn store<'a>(
+        &mut self,
+        cells: impl Iterator<Item = Option<&'a [u8]>>,
+        read: impl Fn(&'a [u8]) -> Result<&'a [u8], Odd>,
+    ) -> Result<bool, Odd> {
+        self.offsets.reserve(cells.size_hint().0);
+        let mut nulls = false;
+        for cell in cells {
+            match cell {
+                Some(cell) => {
+                    let cell = read(cell)?;
+                    let end = self.data.len().saturating_add(cell.len());
+                    let end = i32::try_from(end).map_err(|_| Odd::Malformed)?;
+                    match cell {
+                        // Flags of one letter are many, and not worth a call.
+                        [byte] => self.data.push(*byte),
+                        _ => self.data.extend_from_slice(cell),
+                    }
+                    self.offsets.push(end);
+                }
+                None => {
+                    nulls = true;
+                    self.offsets.push(self.end());
+                }
+            }
+        }
+        Ok(nulls)
     }
 
-    pub(super) fn push_null(&mut self) {
-        self.ends.push(self.ends.last().copied().unwrap_or(0));
+    fn end(&self) -> i32 {
+        self.offsets.last().copied().unwrap_or(0)
     }
 
     pub(super) fn truncate(&mut self, rows: usize) {
-        self.ends.truncate(rows);
-        let end = self.ends.last().copied().unwrap_or(0);
-        self.data.truncate(usize::try_from(end).unwrap_or(0));
+        self.offsets.truncate(rows.saturating_add(1));
+        self.data.truncate(usize::try_from(self.end()).unwrap_or(0));
     }
 
     /// All cells, with space for as many again left in their place.
     pub(super) fn take(&mut self) -> (OffsetBuffer<i32>, Buffer) {
-        let fresh = Self {
-            data: Vec::with_capacity(self.data.len()),
-            ends: Vec::with_capacity(self.ends.len()),
-        };
-        let full = std::mem::replace(self, fresh);
-        let mut offsets = Vec::with_capacity(full.ends.len() + 1);
+        let mut offsets = Vec::with_capacity(self.offsets.len());
         offsets.push(0);
-        offsets.extend(full.ends);
-        (OffsetBuffer::new(offsets.into()), full.data.into())
+        let fresh = Self { data: Vec::with_capacity(self.data.len()), offsets };
+        let full = std::mem::replace(self, fresh);
+        (OffsetBuffer::new(full.offsets.into()), full.data.into())
     }
 }

@@ -12,7 +12,7 @@ use tidelake_model::{Error, ErrorKind, InfiniteTime, Policies, Result, SpecialNu
 use crate::internal;
 use crate::numeric;
 use crate::types::Wire;
-use values::{Stored, Values};
+use values::{Odd, Values};
 
 /// Digits of a number that an error names.
 const MOST_DIGITS: usize = 100;
@@ -35,9 +35,6 @@ pub(crate) struct Column {
     changed: Changed,
     /// Whether windows are cut by this column: its values may not get lost.
     is_cursor: bool,
-    /// The row and the counts before the last change, should the row turn out to
-    /// be incomplete.
-    before: Option<(usize, Changed)>,
 }
 
 impl Column {
@@ -55,7 +52,6 @@ impl Column {
             done: 0,
             changed: Changed::default(),
             is_cursor: false,
-            before: None,
         })
     }
 
@@ -73,7 +69,6 @@ impl Column {
 
     /// What followed a policy since this was asked last.
     pub(crate) fn take_changed(&mut self) -> Changed {
-        self.before = None;
         std::mem::take(&mut self.changed)
     }
 
@@ -82,45 +77,57 @@ impl Column {
         self.values.fixed_width()
     }
 
-    /// Bytes of a cell beyond the fixed width.
-    #[inline]
-    pub(crate) fn variable_width(&self, cell: usize) -> usize {
-        self.values.variable_width(cell)
+    /// Whether cells take bytes beyond the fixed width.
+    pub(crate) fn is_variable(&self) -> bool {
+        self.values.is_variable()
     }
 
-    /// Adds NULL.
-    #[inline]
-    pub(crate) fn push_null(&mut self) {
-        self.nulls.append_null();
-        self.values.push_null();
+    /// Adds the cells of some rows.
+    pub(crate) fn store<'a>(
+        &mut self,
+        cells: impl ExactSizeIterator<Item = Option<&'a [u8]>> + Clone,
+    ) -> Result<()> {
+        let rows = self.nulls.len();
+        match self.values.store(cells.clone()) {
+            Ok(false) => self.nulls.append_n_non_nulls(cells.len()),
+            Ok(true) => cells.for_each(|cell| self.nulls.append(cell.is_some())),
+            Err(_) => {
+                self.values.truncate(rows);
+                return self.store_each(cells);
+            }
+        }
+        Ok(())
     }
 
-    /// Adds a cell.
-    #[inline]
-    pub(crate) fn push(&mut self, cell: &[u8]) -> Result<()> {
-        match self.values.store(cell) {
-            Stored::Value => {
-                self.nulls.append_non_null();
+    /// The same where one of them needs a decision.
+    #[cold]
+    fn store_each<'a>(&mut self, cells: impl Iterator<Item = Option<&'a [u8]>>) -> Result<()> {
+        cells.into_iter().try_for_each(|cell| self.push(cell))
+    }
+
+    /// Adds a cell; `None` is NULL.
+    pub(crate) fn push(&mut self, cell: Option<&[u8]>) -> Result<()> {
+        match (self.values.store(std::iter::once(cell)), cell) {
+            (Ok(is_null), _) => {
+                self.nulls.append(!is_null);
                 Ok(())
             }
-            other => self.push_other(other, cell),
+            (Err(odd), Some(cell)) => self.push_odd(odd, cell),
+            (Err(_), None) => Err(internal("a NULL was refused")),
         }
     }
 
-    #[cold]
-    fn push_other(&mut self, stored: Stored, cell: &[u8]) -> Result<()> {
-        self.before = Some((self.nulls.len(), self.changed));
-        match stored {
-            Stored::Value => Ok(()),
-            Stored::Malformed => Err(self.refused("the server sent a value of another type")),
-            Stored::DoesNotFit => {
+    fn push_odd(&mut self, odd: Odd, cell: &[u8]) -> Result<()> {
+        match odd {
+            Odd::Malformed => Err(self.refused("the server sent a value of another type")),
+            Odd::DoesNotFit => {
                 let data_type = self.field.data_type();
                 let message = format!("{} does not fit {data_type}", shown(cell));
                 let hint = "read the column as text, or with more digits (--decimal)";
                 Err(self.refused(&message).with_hint(hint))
             }
-            Stored::SpecialNumber => self.push_special(cell),
-            Stored::InfiniteTime { high } => self.push_infinite(high),
+            Odd::SpecialNumber => self.push_special(cell),
+            Odd::InfiniteTime { high } => self.push_infinite(high),
         }
     }
 
@@ -147,8 +154,7 @@ impl Column {
             }
             _ => {
                 self.changed.special_numbers += 1;
-                self.push_null();
-                Ok(())
+                self.push(None)
             }
         }
     }
@@ -170,7 +176,7 @@ impl Column {
                 let hint = "choose --on-infinite-time clamp, or read the column as text";
                 return Err(self.refused(&message).with_hint(hint));
             }
-            InfiniteTime::Null | InfiniteTime::Text => self.push_null(),
+            InfiniteTime::Null | InfiniteTime::Text => self.push(None)?,
             InfiniteTime::Clamp => {
                 self.values.store_end(high);
                 self.nulls.append_non_null();
@@ -189,11 +195,6 @@ impl Column {
 
     /// Takes the last cells back, so that `rows` remain.
     pub(crate) fn truncate(&mut self, rows: usize) {
-        if let Some((row, changed)) = self.before
-            && row >= rows
-        {
-            self.changed = changed;
-        }
         self.nulls.truncate(rows);
         self.values.truncate(rows);
     }

@@ -24,16 +24,13 @@ const MICROS_TO_2000: i64 = 946_684_800_000_000;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// What became of a cell.
+/// Why a cell was not stored as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
-    Value,
+pub(super) enum Odd {
     /// NaN or an infinite number.
     SpecialNumber,
     /// A time that is infinite, or beyond what Arrow can count.
-    InfiniteTime {
-        high: bool,
-    },
+    InfiniteTime { high: bool },
     /// A number with more digits than the type has.
     DoesNotFit,
     /// Not the bytes of the type.
@@ -63,7 +60,7 @@ pub(super) enum Values {
     Date(Vec<i32>),
     Time(Vec<i64>),
     Timestamp(Vec<i64>),
-    Uuid(Vec<u8>),
+    Uuid(Vec<[u8; 16]>),
     Text(Cells),
     /// Numbers as text, among them NaN and infinite ones.
     NumberText(Cells),
@@ -126,34 +123,9 @@ impl Values {
         }
     }
 
-    /// Bytes of a cell beyond the fixed width.
-    #[inline]
-    pub(super) fn variable_width(&self, cell: usize) -> usize {
-        match self {
-            Self::Text(_) | Self::NumberText(_) | Self::Jsonb(_) | Self::Bytea(_) => cell,
-            _ => 0,
-        }
-    }
-
-    /// Adds a value that nobody will see.
-    pub(super) fn push_null(&mut self) {
-        match self {
-            Self::Bool(values) => values.append(false),
-            Self::Int16(values) => values.push(0),
-            Self::Int32(values) | Self::Date(values) => values.push(0),
-            Self::Int64(values) | Self::Time(values) | Self::Timestamp(values) => values.push(0),
-            Self::UInt32(values) => values.push(0),
-            Self::UInt64(values) => values.push(0),
-            Self::Float32(values) => values.push(0.0),
-            Self::Float64(values) => values.push(0.0),
-            Self::Decimal128 { values, .. } => values.push(0),
-            Self::Decimal256 { values, .. } => values.push(i256::ZERO),
-            Self::Uuid(values) => values.extend([0; 16]),
-            Self::Text(cells)
-            | Self::NumberText(cells)
-            | Self::Jsonb(cells)
-            | Self::Bytea(cells) => cells.push_null(),
-        }
+    /// Whether cells take bytes beyond the fixed width.
+    pub(super) fn is_variable(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::NumberText(_) | Self::Jsonb(_) | Self::Bytea(_))
     }
 
     /// Takes the last values back.
@@ -171,7 +143,7 @@ impl Values {
             Self::Float64(values) => values.truncate(rows),
             Self::Decimal128 { values, .. } => values.truncate(rows),
             Self::Decimal256 { values, .. } => values.truncate(rows),
-            Self::Uuid(values) => values.truncate(rows.saturating_mul(16)),
+            Self::Uuid(values) => values.truncate(rows),
             Self::Text(cells)
             | Self::NumberText(cells)
             | Self::Jsonb(cells)
@@ -179,91 +151,67 @@ impl Values {
         }
     }
 
-    /// Adds a cell, unless it is one that needs a decision.
-    #[inline]
-    pub(super) fn store(&mut self, cell: &[u8]) -> Stored {
+    /// Adds the cells of some rows, up to the first that needs a decision; a NULL
+    /// becomes a value that nobody will see. Tells whether there was one.
+    pub(super) fn store<'a>(
+        &mut self,
+        cells: impl Iterator<Item = Option<&'a [u8]>>,
+    ) -> Result<bool, Odd> {
         match self {
-            Self::Bool(values) => match cell {
-                [byte @ (0 | 1)] => {
-                    values.append(*byte == 1);
-                    Stored::Value
-                }
-                _ => Stored::Malformed,
-            },
-            Self::Int16(values) => fixed(cell, |bytes| values.push(i16::from_be_bytes(bytes))),
-            Self::Int32(values) => fixed(cell, |bytes| values.push(i32::from_be_bytes(bytes))),
-            Self::Int64(values) => fixed(cell, |bytes| values.push(i64::from_be_bytes(bytes))),
-            Self::UInt32(values) => fixed(cell, |bytes| values.push(u32::from_be_bytes(bytes))),
-            Self::UInt64(values) => fixed(cell, |bytes| values.push(u64::from_be_bytes(bytes))),
-            Self::Float32(values) => match <[u8; 4]>::try_from(cell).map(f32::from_be_bytes) {
-                Ok(value) if value.is_finite() => {
-                    values.push(value);
-                    Stored::Value
-                }
-                Ok(_) => Stored::SpecialNumber,
-                Err(_) => Stored::Malformed,
-            },
-            Self::Float64(values) => match <[u8; 8]>::try_from(cell).map(f64::from_be_bytes) {
-                Ok(value) if value.is_finite() => {
-                    values.push(value);
-                    Stored::Value
-                }
-                Ok(_) => Stored::SpecialNumber,
-                Err(_) => Stored::Malformed,
-            },
+            Self::Bool(values) => bools(values, cells),
+            Self::Int16(values) => fixed(values, cells, |bytes| Ok(i16::from_be_bytes(bytes))),
+            Self::Int32(values) => fixed(values, cells, |bytes| Ok(i32::from_be_bytes(bytes))),
+            Self::Int64(values) => fixed(values, cells, |bytes| Ok(i64::from_be_bytes(bytes))),
+            Self::UInt32(values) => fixed(values, cells, |bytes| Ok(u32::from_be_bytes(bytes))),
+            Self::UInt64(values) => fixed(values, cells, |bytes| Ok(u64::from_be_bytes(bytes))),
+            Self::Float32(values) => fixed(values, cells, |bytes| {
+                let value = f32::from_be_bytes(bytes);
+                if value.is_finite() { Ok(value) } else { Err(Odd::SpecialNumber) }
+            }),
+            Self::Float64(values) => fixed(values, cells, |bytes| {
+                let value = f64::from_be_bytes(bytes);
+                if value.is_finite() { Ok(value) } else { Err(Odd::SpecialNumber) }
+            }),
             Self::Decimal128 { values, limit, scale } => {
-                decimal(numeric::read(cell, *scale, *limit), values)
+                let (limit, scale) = (*limit, *scale);
+                each(values, cells, |cell| match numeric::short(cell, scale) {
+                    Some(value) if i128::from(value.unsigned_abs()) < limit => Ok(value.into()),
+                    _ => decimal(numeric::read(cell, scale, limit)),
+                })
             }
             Self::Decimal256 { values, limit, scale } => {
-                decimal(numeric::read(cell, *scale, *limit), values)
+                let (limit, scale) = (*limit, *scale);
+                each(values, cells, |cell| decimal(numeric::read(cell, scale, limit)))
             }
-            Self::Time(values) => time_of_day(cell, values),
-            Self::Date(values) => match <[u8; 4]>::try_from(cell).map(i32::from_be_bytes) {
-                Ok(days @ (i32::MIN | i32::MAX)) => Stored::InfiniteTime { high: days > 0 },
-                Ok(days) => match days.checked_add(DAYS_TO_2000) {
-                    Some(days) => {
-                        values.push(days);
-                        Stored::Value
-                    }
-                    None => Stored::InfiniteTime { high: true },
-                },
-                Err(_) => Stored::Malformed,
-            },
-            Self::Timestamp(values) => match <[u8; 8]>::try_from(cell).map(i64::from_be_bytes) {
-                Ok(micros @ (i64::MIN | i64::MAX)) => Stored::InfiniteTime { high: micros > 0 },
-                // The server counts from 2000 and so reaches 29 years further.
-                Ok(micros) => match micros.checked_add(MICROS_TO_2000) {
-                    Some(micros) => {
-                        values.push(micros);
-                        Stored::Value
-                    }
-                    None => Stored::InfiniteTime { high: true },
-                },
-                Err(_) => Stored::Malformed,
-            },
-            Self::Uuid(values) => fixed::<16>(cell, |bytes| values.extend(bytes)),
-            Self::NumberText(_) if numeric::is_special(cell) => Stored::SpecialNumber,
-            Self::Text(cells) | Self::NumberText(cells) | Self::Bytea(cells) => put(cells, cell),
-            Self::Jsonb(cells) => match cell.split_first() {
-                Some((1, text)) => put(cells, text),
-                _ => Stored::Malformed,
-            },
+            Self::Date(values) => fixed(values, cells, |bytes| date(i32::from_be_bytes(bytes))),
+            Self::Time(values) => fixed(values, cells, |bytes| time(i64::from_be_bytes(bytes))),
+            Self::Timestamp(values) => {
+                fixed(values, cells, |bytes| timestamp(i64::from_be_bytes(bytes)))
+            }
+            Self::Uuid(values) => fixed(values, cells, Ok),
+            Self::Text(text) | Self::Bytea(text) => text.store(cells, Ok),
+            Self::NumberText(text) => text.store(cells, |cell| match numeric::is_special(cell) {
+                true => Err(Odd::SpecialNumber),
+                false => Ok(cell),
+            }),
+            Self::Jsonb(text) => text.store(cells, |cell| match cell.split_first() {
+                Some((1, text)) => Ok(text),
+                _ => Err(Odd::Malformed),
+            }),
         }
     }
 
     /// Adds a number that is NaN or infinite as it is; false where the type has
     /// none.
     pub(super) fn store_special(&mut self, cell: &[u8]) -> bool {
-        match self {
-            Self::Float32(values) => {
-                fixed(cell, |bytes| values.push(f32::from_be_bytes(bytes))) == Stored::Value
-            }
-            Self::Float64(values) => {
-                fixed(cell, |bytes| values.push(f64::from_be_bytes(bytes))) == Stored::Value
-            }
-            Self::NumberText(cells) => put(cells, cell) == Stored::Value,
-            _ => false,
-        }
+        let cell = std::iter::once(Some(cell));
+        let stored = match self {
+            Self::Float32(values) => fixed(values, cell, |bytes| Ok(f32::from_be_bytes(bytes))),
+            Self::Float64(values) => fixed(values, cell, |bytes| Ok(f64::from_be_bytes(bytes))),
+            Self::NumberText(text) => text.store(cell, Ok),
+            _ => return false,
+        };
+        stored.is_ok()
     }
 
     /// Adds the lowest or highest time that the type can hold.
@@ -303,7 +251,7 @@ impl Values {
                 primitive::<TimestampMicrosecondType>(values, nulls, data_type)?
             }
             Self::Uuid(values) => {
-                let bytes = refill(values);
+                let bytes = refill(values).into_flattened();
                 Arc::new(FixedSizeBinaryArray::try_new(16, bytes.into(), nulls)?)
             }
             Self::Text(cells) | Self::NumberText(cells) | Self::Jsonb(cells) => {
@@ -318,44 +266,86 @@ impl Values {
     }
 }
 
+/// Adds the cells of some rows, until one needs a decision; tells whether there
+/// was a NULL.
 #[inline]
-fn fixed<const N: usize>(cell: &[u8], push: impl FnOnce([u8; N])) -> Stored {
-    match <[u8; N]>::try_from(cell) {
-        Ok(bytes) => {
-            push(bytes);
-            Stored::Value
-        }
-        Err(_) => Stored::Malformed,
+fn each<'a, T: Default>(
+    values: &mut Vec<T>,
+    cells: impl Iterator<Item = Option<&'a [u8]>>,
+    read: impl Fn(&'a [u8]) -> Result<T, Odd>,
+) -> Result<bool, Odd> {
+    values.reserve(cells.size_hint().0);
+    let mut nulls = false;
+    for cell in cells {
+        values.push(match cell {
+            Some(cell) => read(cell)?,
+            None => {
+                nulls = true;
+                T::default()
+            }
+        });
     }
+    Ok(nulls)
 }
 
+/// The same for values of one length.
 #[inline]
-fn put(cells: &mut Cells, cell: &[u8]) -> Stored {
-    if cells.push(cell) { Stored::Value } else { Stored::Malformed }
+fn fixed<'a, const N: usize, T: Default>(
+    values: &mut Vec<T>,
+    cells: impl Iterator<Item = Option<&'a [u8]>>,
+    read: impl Fn([u8; N]) -> Result<T, Odd>,
+) -> Result<bool, Odd> {
+    each(values, cells, |cell| read(cell.try_into().map_err(|_| Odd::Malformed)?))
+}
+
+fn bools<'a>(
+    values: &mut BooleanBufferBuilder,
+    cells: impl Iterator<Item = Option<&'a [u8]>>,
+) -> Result<bool, Odd> {
+    let mut nulls = false;
+    for cell in cells {
+        values.append(match cell {
+            Some([byte @ (0 | 1)]) => *byte == 1,
+            Some(_) => return Err(Odd::Malformed),
+            None => {
+                nulls = true;
+                false
+            }
+        });
+    }
+    Ok(nulls)
 }
 
 /// PostgreSQL knows 24:00:00, Parquet's times end before it.
-fn time_of_day(cell: &[u8], values: &mut Vec<i64>) -> Stored {
-    match <[u8; 8]>::try_from(cell).map(i64::from_be_bytes) {
-        Ok(micros) if (0..MICROS_PER_DAY).contains(&micros) => {
-            values.push(micros);
-            Stored::Value
-        }
-        Ok(_) => Stored::InfiniteTime { high: true },
-        Err(_) => Stored::Malformed,
+#[inline]
+fn time(micros: i64) -> Result<i64, Odd> {
+    let is_known = (0..MICROS_PER_DAY).contains(&micros);
+    if is_known { Ok(micros) } else { Err(Odd::InfiniteTime { high: true }) }
+}
+
+#[inline]
+fn date(days: i32) -> Result<i32, Odd> {
+    match days {
+        i32::MIN | i32::MAX => Err(Odd::InfiniteTime { high: days > 0 }),
+        days => days.checked_add(DAYS_TO_2000).ok_or(Odd::InfiniteTime { high: true }),
     }
 }
 
 #[inline]
-fn decimal<T>(number: Option<Number<T>>, values: &mut Vec<T>) -> Stored {
+fn timestamp(micros: i64) -> Result<i64, Odd> {
+    match micros {
+        i64::MIN | i64::MAX => Err(Odd::InfiniteTime { high: micros > 0 }),
+        // The server counts from 2000 and so reaches 29 years further.
+        micros => micros.checked_add(MICROS_TO_2000).ok_or(Odd::InfiniteTime { high: true }),
+    }
+}
+
+fn decimal<T>(number: Option<Number<T>>) -> Result<T, Odd> {
     match number {
-        Some(Number::Exact(value)) => {
-            values.push(value);
-            Stored::Value
-        }
-        Some(Number::Special) => Stored::SpecialNumber,
-        Some(Number::DoesNotFit) => Stored::DoesNotFit,
-        None => Stored::Malformed,
+        Some(Number::Exact(value)) => Ok(value),
+        Some(Number::Special) => Err(Odd::SpecialNumber),
+        Some(Number::DoesNotFit) => Err(Odd::DoesNotFit),
+        None => Err(Odd::Malformed),
     }
 }
 
