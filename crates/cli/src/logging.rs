@@ -26,7 +26,7 @@ pub(crate) fn start(settings: &GlobalSettings, terminal: &Terminal) -> Result<()
     let writer = terminal.clone();
     let people = tracing_subscriber::fmt::layer()
         .with_ansi(false)
-        .event_format(Plain { started: (level >= Level::DEBUG).then(Instant::now) })
+        .event_format(Plain { started: (level >= Level::DEBUG).then_some(settings.began) })
         .with_writer(move || writer.clone());
     let machines = match &settings.log_dir {
         None => None,
@@ -56,7 +56,7 @@ fn log_file(folder: &Path) -> Result<File> {
 }
 
 /// `warning: message`, in the same form as errors; at DEBUG with the time since
-/// the start.
+/// the program began.
 struct Plain {
     started: Option<Instant>,
 }

@@ -19,6 +19,7 @@ mod terminal;
 mod wiring;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use serde::Serialize;
@@ -32,9 +33,10 @@ use crate::settings::{GlobalSettings, OutputForm};
 use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     let arguments = spelling::normalised(std::env::args_os());
     match Cli::try_parse_from(&arguments) {
-        Ok(cli) => run(cli).into(),
+        Ok(cli) => run(cli, began).into(),
         Err(error) if error.use_stderr() => {
             Terminal::new(false).talk(&exit::usage_text(&error, &arguments));
             Exit::Usage.into()
@@ -47,13 +49,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Exit {
+fn run(cli: Cli, began: Instant) -> Exit {
     let form = OutputForm::from(cli.global.output);
     let terminal = Terminal::new(!cli.global.no_progress);
     let output = Output { form, terminal: terminal.clone() };
     // What the demo shows, it shows itself.
     let is_demo = matches!(cli.command, args::Command::Demo(_));
-    let result = GlobalSettings::resolve(cli.global).and_then(|settings| {
+    let result = GlobalSettings::resolve(cli.global, began).and_then(|settings| {
         let settings = if is_demo { settings.without_remarks() } else { settings };
         logging::start(&settings, &terminal)?;
         for option in &settings.ignored {

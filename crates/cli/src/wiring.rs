@@ -63,6 +63,7 @@ pub(crate) async fn application(settings: &GlobalSettings) -> Result<Application
         faults: faults()?,
         leases: LeaseTimes::default(),
         patience: Patience::default(),
+        began: settings.began,
     })
 }
 

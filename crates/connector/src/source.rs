@@ -221,6 +221,8 @@ pub type Hold = Box<dyn Any + Send + Sync>;
 pub struct Slices {
     /// The pieces; they tile the read, with NULL cursors in exactly one.
     pub slices: Vec<Slice>,
+    /// Names of all columns that the table has in the snapshot, read or not.
+    pub columns: Vec<String>,
     /// The snapshot ends when this is dropped. Slices of a lost snapshot fail
     /// with `Unavailable`.
     pub hold: Hold,
@@ -263,4 +265,9 @@ pub trait Source: Send + Sync {
 
     /// The statement that reads the slice, for people to see.
     fn statement(&self, slice: &Slice) -> String;
+
+    /// How often something was sent to the server and its answer waited for, logins
+    /// included, since this source was made. What is sent together counts once; a
+    /// system without a server has none.
+    fn round_trips(&self) -> u64;
 }

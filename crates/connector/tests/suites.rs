@@ -155,6 +155,10 @@ impl<T: Source> Source for Faulty<T> {
     fn statement(&self, slice: &Slice) -> String {
         self.inner.statement(slice)
     }
+
+    fn round_trips(&self) -> u64 {
+        self.inner.round_trips()
+    }
 }
 
 #[async_trait]

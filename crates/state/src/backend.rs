@@ -1,5 +1,6 @@
 //! From a store that can run transactions to a [`StateStore`].
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +15,7 @@ use crate::logic::{begin, house, leases, progress, syncs, table_runs, watermarks
 use crate::rows::Rows;
 use crate::store::{
     Advance, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter, PruneFilter, RunFilter,
-    StateStore, TableState, TableUpdate, WatermarkSettings,
+    StateStore, TableState, TableUpdate, Usage, WatermarkSettings,
 };
 
 /// What is done in one transaction. It may be done again from the start when the
@@ -30,11 +31,43 @@ pub(crate) enum Access {
     Write,
 }
 
+/// Counts what a store is asked.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    transactions: AtomicU64,
+    reads: AtomicU64,
+    round_trips: AtomicU64,
+}
+
+impl Counts {
+    /// A transaction begins.
+    pub(crate) fn begun(&self, access: Access) {
+        let count = if access == Access::Write { &self.transactions } else { &self.reads };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An answer of a server is waited for.
+    pub(crate) fn asked(&self) {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            transactions: self.transactions.load(Ordering::Relaxed),
+            reads: self.reads.load(Ordering::Relaxed),
+            round_trips: self.round_trips.load(Ordering::Relaxed),
+        }
+    }
+}
+
 /// A store that runs transactions.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
     /// Where it is, without secrets.
     fn location(&self) -> String;
+
+    /// What it was asked so far.
+    fn counts(&self) -> &Counts;
 
     /// Runs the operation in one transaction: committed when it returns a
     /// value, undone when it returns an error.
@@ -57,6 +90,10 @@ impl<B: Backend> StateStore for B {
 
     fn location(&self) -> String {
         Backend::location(self)
+    }
+
+    fn usage(&self) -> Usage {
+        self.counts().usage()
     }
 
     async fn now(&self) -> Result<i128> {

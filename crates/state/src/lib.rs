@@ -35,5 +35,5 @@ pub const OWN_TABLES: [&str; 8] = [
 
 pub use store::{
     Advance, AdvanceWatermark, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter,
-    PruneFilter, RunFilter, StateStore, TableState, TableUpdate, WatermarkSettings,
+    PruneFilter, RunFilter, StateStore, TableState, TableUpdate, Usage, WatermarkSettings,
 };

@@ -41,6 +41,8 @@ pub struct BeginRun {
 /// A run that has begun.
 #[derive(Debug, Clone)]
 pub struct Begun {
+    /// Identity of the store, as [`StateStore::identity`] tells it.
+    pub identity: String,
     /// The run as it is recorded, with the store's own time.
     pub run: RunRecord,
     /// In the order in which the tables were asked for.
@@ -114,6 +116,19 @@ pub struct AdvanceWatermark {
 pub struct Advanced {
     /// The watermark.
     pub watermark: Option<WatermarkRecord>,
+}
+
+/// How often a store was asked for something since it was opened, opening it
+/// included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Transactions that may write; each ends on the disk.
+    pub transactions: u64,
+    /// Transactions that only read.
+    pub reads: u64,
+    /// Times that something was sent to a server and its answer waited for; what is
+    /// sent together counts once. 0 for a store without a server.
+    pub round_trips: u64,
 }
 
 /// Which runs are meant.
@@ -193,6 +208,9 @@ pub trait StateStore: Send + Sync {
 
     /// Where it is, without secrets, for messages.
     fn location(&self) -> String;
+
+    /// How often it was asked.
+    fn usage(&self) -> Usage;
 
     /// The store's own clock, in nanoseconds since the epoch.
     async fn now(&self) -> Result<i128>;

@@ -1,7 +1,7 @@
 //! Everything that the application is given, as values.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tidelake_lake::Storage;
@@ -81,4 +81,6 @@ pub struct Application {
     pub leases: LeaseTimes,
     /// What a run does when a connection is lost.
     pub patience: Patience,
+    /// When the program began, from which a run's time line counts.
+    pub began: Instant,
 }

@@ -1,6 +1,8 @@
 //! Steps 6 to 8: what is staged is committed, published, and the watermark
 //! advances.
 
+use std::time::Instant;
+
 use tidelake_model::{
     Column, ErrorKind, Head, MANIFEST_FORMAT, Manifest, ManifestWindow, PendingCommit, Purpose,
     Result, RunId, Step, TableRunStatus, WatermarkFilter, WindowRecord,
@@ -94,7 +96,8 @@ impl TableWork<'_> {
         let state = &self.run.app.state;
         let (lease, table) = (&self.state.lease, Some(&self.report.table));
         // Recorded twice, it says the same.
-        let recorded = self.run.retry.keep(table, || state.update_table(lease, &update)).await;
+        let recorded = self.run.retry.keep(table, || state.update_table(lease, &update));
+        let recorded = self.run.timeline.of(table, "record", recorded).await;
         if let Err(error) = recorded {
             // Not recorded, so not begun: a successor reads the window afresh.
             self.record.lock().await.status = TableRunStatus::Reading;
@@ -114,6 +117,7 @@ impl TableWork<'_> {
         release: bool,
     ) -> Result<()> {
         let manifest = &pending.manifest;
+        let began = Instant::now();
         self.clean_before(manifest.run_id).await?;
         for staged in &pending.objects {
             self.lake.complete(staged).await?;
@@ -122,6 +126,7 @@ impl TableWork<'_> {
         self.lake.put_manifest(manifest).await?;
         self.fault(Step::Manifest).await?;
         let latest = self.lake.commit_latest(pending).await?;
+        self.timed("commit", began);
         self.fault(Step::Latest).await?;
         self.latest = Some(latest);
         self.head = Some(manifest.clone());
@@ -135,7 +140,9 @@ impl TableWork<'_> {
                 return self.wait_for_publish().await;
             }
             self.fault(Step::Committed).await?;
+            let began = Instant::now();
             self.publish(manifest, pending.replaces).await?;
+            self.timed("publish", began);
             self.fault(Step::Published).await?;
         }
         let progress = manifest.window.as_ref().map(|window| window.progress.clone());
@@ -173,6 +180,7 @@ impl TableWork<'_> {
             self.run.forget(&self.state.lease);
         }
         let mut advance = Advance { record, head: head.clone(), watermark, release };
+        let began = Instant::now();
         let state = &self.run.app.state;
         let advanced = match state.advance(&self.state.lease, &advance).await {
             Err(error) if error.kind() == ErrorKind::Conflict && self.was_edited().await? => {
@@ -183,6 +191,7 @@ impl TableWork<'_> {
             }
             other => other?,
         };
+        self.timed("advance", began);
         if advanced.watermark.is_some() {
             self.state.watermark = advanced.watermark;
         }

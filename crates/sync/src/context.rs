@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::application::Application;
 use crate::columns::Shares;
+use crate::counted::Objects;
 use crate::retry::Retry;
 use crate::run::RunRequest;
+use crate::timeline::{Timeline, Totals};
 
 /// What all tables of a run share.
 pub(crate) struct RunContext {
@@ -31,6 +33,7 @@ pub(crate) struct RunContext {
     pub(crate) shares: Shares,
     /// What becomes of connections that are lost.
     pub(crate) retry: Arc<Retry>,
+    pub(crate) timeline: Arc<Timeline>,
     /// Identity of the state store.
     pub(crate) identity: String,
     /// The user interrupted, or a lease is lost.
@@ -40,6 +43,13 @@ pub(crate) struct RunContext {
 }
 
 impl RunContext {
+    /// Tells how the time of the run was spent, and what was asked of others.
+    pub(crate) fn tell_timeline(&self, objects: &Objects) {
+        let (state, source) = (self.app.state.as_ref(), self.source.as_ref());
+        let primary = self.primary.as_deref();
+        self.timeline.tell(&Totals { state, source, primary, objects });
+    }
+
     /// A run that was not interrupted by its user, and stopped all the same, lost
     /// its lease.
     pub(crate) fn reason_of(&self, error: Error) -> Error {

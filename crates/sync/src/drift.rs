@@ -14,7 +14,6 @@
 //! | another order, NOT NULL or not | nothing stops | nothing stops | nothing stops |
 
 use arrow::datatypes::Field;
-use tidelake_connector::TableFilter;
 use tidelake_lake::{TableLake, widens};
 use tidelake_model::{
     Column, Error, ErrorKind, Manifest, Notice, NoticeCode, Result, SchemaDrift, WindowRecord,
@@ -37,26 +36,22 @@ impl TableWork<'_> {
     }
 
     /// Stops where the table got a column since it was looked at: the rows that are
-    /// about to be read would never get its values. The snapshot is taken, so that
-    /// what the catalogue does not have now, the snapshot does not have either.
-    pub(crate) async fn check_no_column_is_new(&self) -> Result<()> {
+    /// about to be read would never get its values. `columns` are those of the
+    /// snapshot that is read.
+    pub(crate) fn check_no_column_is_new(&self, columns: &[String]) -> Result<()> {
         if self.selected.cursor.is_none() {
             return Ok(());
         }
         let name = &self.selected.table.name;
-        let found = self.run.source.tables(&TableFilter::only(name)).await?;
-        let Some(table) = found.into_iter().find(|table| table.name == *name) else {
-            return Ok(());
+        let is_new = |column: &&String| {
+            !is_left_out(&self.run.sync, name, column)
+                && !self.selected.known_columns.contains(column)
         };
-        let is_new = |column: &&Column| {
-            !is_left_out(&self.run.sync, name, column.name())
-                && !self.selected.known_columns.iter().any(|known| known == column.name())
-        };
-        match table.columns.iter().find(is_new) {
+        match columns.iter().find(is_new) {
             None => Ok(()),
             Some(column) => Err(Error::new(
                 ErrorKind::Data,
-                format!("column {:?} was added while the run began", column.name()),
+                format!("column {column:?} was added while the run began"),
             )
             .with_hint("run the sync again, which looks at the columns afresh")),
         }

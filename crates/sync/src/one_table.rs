@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tidelake_lake::{Lake, TableLake};
+use tidelake_lake::TableLake;
 use tidelake_model::{Error, ErrorKind, Result, RunId, Step, TableName};
 use tokio_util::sync::CancellationToken;
 
@@ -11,11 +11,12 @@ use crate::application::Application;
 use crate::events::{Event, Events};
 use crate::metadata;
 use crate::run::{
-    OnMismatch, RunMode, RunReport, RunRequest, Systems, begin, connect_publisher, connect_source,
-    context, renew_leases, status_of,
+    OnMismatch, RunMode, RunReport, RunRequest, Systems, begin, connect, connect_source, context,
+    renew_leases, status_of,
 };
 use crate::table_run::{Task, run_table};
 use crate::tables::{SelectedTable, tables_of};
+use crate::timeline::Timeline;
 
 /// Which table is worked on, and for whom.
 #[derive(Clone)]
@@ -48,14 +49,14 @@ impl<'a> OneTable<'a> {
     /// Connects and finds the table.
     pub(crate) async fn open(app: &'a Application, request: TableRequest) -> Result<Self> {
         let sync = app.state.sync(&request.env, &request.sync_id).await?;
-        let source = connect_source(app, &sync).await?;
-        let publisher = connect_publisher(app, &sync).await?;
-        let lake = Lake::new(app.storages.open(&sync.target.location).await?);
-        let tables = tables_of(&sync, source.as_ref()).await?;
+        let timeline = Timeline::new(app.began);
+        timeline.started();
+        // A range below the watermark needs no fence.
+        let systems = Box::pin(connect(app, sync, &timeline, false));
+        let systems = timeline.of(None, "connect", systems).await?;
+        let tables = tables_of(&systems.sync, systems.source.as_ref()).await?;
         let names = tables.iter().filter_map(name_of).collect();
         let selected = find(tables, &request.table)?;
-        // A range below the watermark needs no fence.
-        let systems = Systems { sync, source, primary: None, publisher, lake };
         Ok(Self { app, request, systems, selected, names })
     }
 
@@ -92,11 +93,11 @@ impl<'a> OneTable<'a> {
             cancel: request.cancel.clone(),
             events: Arc::clone(&request.events),
         };
-        let context = context(app, run_request, systems.clone(), &begun).await?;
+        let context = context(app, run_request, systems.clone(), &begun);
         let state = begun.tables.into_iter().next().ok_or_else(|| {
             Error::new(ErrorKind::Internal, "a lease was given for no table").in_run(run_id)
         })?;
-        let work = run_table(&context, selected.clone(), state, task);
+        let work = Box::pin(run_table(&context, selected.clone(), state, task));
         let report = tokio::select! {
             biased;
             report = work => report,
@@ -108,6 +109,7 @@ impl<'a> OneTable<'a> {
         let error = tables.iter().find_map(|table| table.error.as_ref());
         app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;
         app.faults.after(Step::Finished, None).await?;
+        context.tell_timeline(&systems.objects);
         let sync_id = request.sync_id.clone();
         Ok(RunReport { run_id, sync_id, status, tables, notices })
     }

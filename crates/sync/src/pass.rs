@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::time::Instant;
 
 use tidelake_lake::UploadRecorder;
 use tidelake_model::{
@@ -56,13 +57,15 @@ impl UploadRecorder for Recorder {
 }
 
 impl TableWork<'_> {
-    /// Reads one window, commits, publishes and advances.
+    /// Reads one window, commits, publishes and advances. A window that is known to
+    /// hold no row is not read.
     pub(crate) async fn pass(
         &mut self,
         run_id: RunId,
         window: WindowRecord,
         notices: Vec<Notice>,
         counters: Vec<(&'static str, u64)>,
+        is_vacant: bool,
         release: bool,
     ) -> Result<()> {
         self.keep_schema(&window)?;
@@ -84,7 +87,11 @@ impl TableWork<'_> {
             return self.nothing(run_id, Some(window), progress, false, release).await;
         }
         let readers = self.readers(run_id);
-        let written = self.read_window(&window, &readers).await?;
+        // What the lake holds of a vacant window is still taken out.
+        let written = match is_vacant {
+            true => Written::default(),
+            false => self.read_window(&window, &readers).await?,
+        };
         self.note_losses();
 
         let progress = self.after(&window, &written)?;
@@ -97,7 +104,10 @@ impl TableWork<'_> {
         }
         let is_full = self.selected.cursor.is_none();
         self.report.rows = self.report.rows.saturating_add(written.rows);
-        let replacement = match self.take_out(&window, &readers).await {
+        let began = Instant::now();
+        let replacement = self.take_out(&window, &readers).await;
+        self.timed("take out", began);
+        let replacement = match replacement {
             Ok(replacement) => replacement,
             Err(error) => {
                 self.abort(written.files.iter().map(|(_, staged)| &staged.upload)).await;
@@ -213,11 +223,6 @@ impl TableWork<'_> {
         closed: bool,
         release: bool,
     ) -> Result<()> {
-        if let (Some(cursor), Some(_)) = (&self.selected.cursor, &window) {
-            let name = self.report.table.clone();
-            let behind = self.fixer(&name, cursor).behind_after_nothing(&progress).await?;
-            self.note_all(behind.into_iter().collect());
-        }
         let starts_anew =
             window.as_ref().is_none_or(|window| window.replaces) && progress.max_seen.is_none();
         let holds_rows = match &self.latest {

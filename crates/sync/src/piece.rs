@@ -54,7 +54,7 @@ impl TableWork<'_> {
             return Ok(());
         }
         self.refuse_published(&window).await?;
-        self.pass(self.run.run_id, window, notices, vec![], true).await
+        self.pass(self.run.run_id, window, notices, vec![], false, true).await
     }
 
     fn piece_window(&self, piece: &Piece) -> Result<(WindowRecord, Vec<Notice>)> {

@@ -243,7 +243,7 @@ impl TableWork<'_> {
             && !self.run.request.reset_watermarks
             && unfinished.window.as_ref().is_some_and(|window| self.applies(window));
         if let (true, Some(window)) = (still_applies, unfinished.window.take()) {
-            self.pass(earlier, window.clone(), vec![], vec![], false).await?;
+            self.pass(earlier, window.clone(), vec![], vec![], false, false).await?;
             self.finished_earlier = Some(window);
             self.note(Notice::new(
                 NoticeCode::Recovered,

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tidelake_connector::{CursorExtent, SplitRequest};
 use tidelake_model::{Error, ErrorKind, Result, Step, WindowRecord};
@@ -76,8 +77,9 @@ impl TableWork<'_> {
             key: self.selected.read.key.clone(),
         };
         let slices = self.unless_stopped(self.run.source.split(&request)).await?;
-        self.check_no_column_is_new().await?;
+        self.check_no_column_is_new(&slices.columns)?;
         self.fault(Step::Split).await?;
+        let began = Instant::now();
         let reading = readers.read(attempt, slices.slices);
         tokio::pin!(reading);
         let limit = self.run.retry.patience.old_snapshot;
@@ -86,6 +88,7 @@ impl TableWork<'_> {
             tokio::select! {
                 read = &mut reading => {
                     drop(slices.hold);
+                    self.timed("read and write", began);
                     return read;
                 }
                 () = tokio::time::sleep(limit) => {

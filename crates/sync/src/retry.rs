@@ -20,6 +20,8 @@ use tidelake_model::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::timeline::Timeline;
+
 /// How often and how long a run tries to go on after a connection was lost.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
@@ -180,11 +182,16 @@ impl Series<'_> {
 pub(crate) struct PatientSource {
     inner: Arc<dyn Source>,
     retry: Arc<Retry>,
+    timeline: Arc<Timeline>,
 }
 
 impl PatientSource {
-    pub(crate) fn over(inner: Arc<dyn Source>, retry: &Arc<Retry>) -> Arc<dyn Source> {
-        Arc::new(Self { inner, retry: Arc::clone(retry) })
+    pub(crate) fn over(
+        inner: Arc<dyn Source>,
+        retry: &Arc<Retry>,
+        timeline: &Arc<Timeline>,
+    ) -> Arc<dyn Source> {
+        Arc::new(Self { inner, retry: Arc::clone(retry), timeline: Arc::clone(timeline) })
     }
 }
 
@@ -195,21 +202,27 @@ impl Source for PatientSource {
     }
 
     async fn tables(&self, filter: &TableFilter) -> Result<Vec<Table>> {
-        self.retry.keep(None, || self.inner.tables(filter)).await
+        let work = self.retry.keep(None, || self.inner.tables(filter));
+        self.timeline.of(None, "catalogue", work).await
     }
 
     async fn clock(&self, request: &ClockRequest) -> Result<ClockReading> {
-        self.retry.keep(Some(&request.table), || self.inner.clock(request)).await
+        let table = Some(&request.table);
+        let work = self.retry.keep(table, || self.inner.clock(request));
+        self.timeline.of(table, "clock and fence", work).await
     }
 
     async fn highest(&self, request: &HighestRequest) -> Result<Highest> {
-        self.retry.keep(Some(&request.table), || self.inner.highest(request)).await
+        let table = Some(&request.table);
+        let work = self.retry.keep(table, || self.inner.highest(request));
+        self.timeline.of(table, "highest value", work).await
     }
 
     /// One try: whether a snapshot that could not be taken counts as one more
     /// failure in a row is for the reading to say.
     async fn split(&self, request: &SplitRequest) -> Result<Slices> {
-        self.inner.split(request).await
+        let work = self.inner.split(request);
+        self.timeline.of(Some(&request.read.table), "snapshot", work).await
     }
 
     async fn read(&self, slice: &Slice) -> Result<Reading> {
@@ -226,6 +239,10 @@ impl Source for PatientSource {
 
     fn statement(&self, slice: &Slice) -> String {
         self.inner.statement(slice)
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.inner.round_trips()
     }
 }
 

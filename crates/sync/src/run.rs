@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use futures::StreamExt;
 use serde::Serialize;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::application::{Application, LeaseTimes};
 use crate::columns::Shares;
 use crate::context::RunContext;
+use crate::counted::{CountedStorage, Objects};
 use crate::events::{Event, Events};
 use crate::metadata;
 use crate::primary::connect_primary;
@@ -27,6 +29,7 @@ use crate::publish::check_places;
 use crate::retry::{PatientSource, Retry};
 use crate::table_run::{Task, run_table};
 use crate::tables::{SelectedTable, table_key, tables_of};
+use crate::timeline::Timeline;
 
 /// Most readers of a run, whatever was asked for: each has a connection.
 const MOST_READERS: u32 = 64;
@@ -172,15 +175,17 @@ fn kind_name(kind: ErrorKind) -> &'static str {
 /// Executes a sync. An error is one of the run as a whole, before any table was
 /// begun; what becomes of a table stands in the report.
 pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
+    let timeline = Timeline::new(app.began);
+    timeline.started();
     let sync = app.state.sync(&request.env, &request.sync_id).await?;
-    let source = connect_source(app, &sync).await?;
-    let primary = connect_primary(app, &sync).await?;
-    let publisher = connect_publisher(app, &sync).await?;
-    let lake = Lake::new(app.storages.open(&sync.target.location).await?);
+    let systems =
+        timeline.of(None, "connect", Box::pin(connect(app, sync, &timeline, true))).await?;
     let mut selected = vec![];
     let mut reports = vec![];
-    let patient = PatientSource::over(Arc::clone(&source), &retry_of(app, &request.cancel));
-    for table in tables_of(&sync, patient.as_ref()).await? {
+    let Systems { sync, source, lake, .. } = &systems;
+    let retry = retry_of(app, &request.cancel);
+    let patient = PatientSource::over(Arc::clone(source), &retry, &timeline);
+    for table in tables_of(sync, patient.as_ref()).await? {
         match table {
             Ok(table) => selected.push(table),
             Err(error) => reports.push(unstarted(&error)),
@@ -189,21 +194,22 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     if let Some(earlier) = request.resume {
         keep_tables_of(app, earlier, &mut selected).await?;
     }
-    check_places(&sync, selected.iter().map(|selected| &selected.table.name))?;
+    check_places(sync, selected.iter().map(|selected| &selected.table.name))?;
     let names: Vec<_> = selected.iter().map(|selected| &selected.table.name).collect();
     lake.check_folders(sync.target.sub_path.as_deref(), &names).await?;
     // Largest first, so that the last big table is not begun when all is done.
     selected.sort_by_key(|table| std::cmp::Reverse(table.table.estimated_bytes));
 
     let run_id = app.host.new_run_id();
-    let begun = begin(app, &sync, run_id, &selected).await?;
+    let begun = begin(app, sync, run_id, &selected);
+    let begun = timeline.of(None, "lease", begun).await?;
     app.faults.after(Step::Lease, None).await?;
     request.events.event(&Event::RunStarted {
         run_id,
         tables: selected.iter().map(|table| table.table.name.clone()).collect(),
     });
-    let systems = Systems { sync, source, primary, publisher, lake };
-    let context = context(app, request, systems, &begun).await?;
+    let objects = systems.objects.clone();
+    let context = context(app, request, systems, &begun);
     let work = work(&context, selected, begun.tables);
     let mut done = tokio::select! {
         biased;
@@ -211,6 +217,7 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
         never = renew_leases(&context) => match never {},
     };
     reports.append(&mut done);
+    let ending = Instant::now();
     reports.sort_by(|left, right| left.table.cmp(&right.table));
     let names: Vec<_> = reports.iter().map(|report| report.table.clone()).collect();
     let notices = metadata::renew(&context, &reports, &names).await;
@@ -218,6 +225,8 @@ pub async fn run(app: &Application, request: RunRequest) -> Result<RunReport> {
     let error = reports.iter().find_map(|report| report.error.as_ref());
     app.state.finish_run(run_id, status, error.map(|error| error.message.as_str())).await?;
     app.faults.after(Step::Finished, None).await?;
+    timeline.note(None, "end", ending);
+    context.tell_timeline(&objects);
     let sync_id = context.sync.sync_id;
     Ok(RunReport { run_id, sync_id, status, tables: reports, notices })
 }
@@ -230,37 +239,61 @@ pub(crate) struct Systems {
     pub(crate) primary: Option<Arc<dyn Source>>,
     pub(crate) publisher: Option<Arc<dyn Publisher>>,
     pub(crate) lake: Lake,
+    pub(crate) timeline: Arc<Timeline>,
+    /// What is asked of the lake's storage.
+    pub(crate) objects: Objects,
+}
+
+/// Connects to all systems of a sync at once; to the source's primary only where a
+/// fence is wanted.
+pub(crate) async fn connect(
+    app: &Application,
+    sync: SyncConfig,
+    timeline: &Arc<Timeline>,
+    is_fenced: bool,
+) -> Result<Systems> {
+    let primary = async { if is_fenced { connect_primary(app, &sync).await } else { Ok(None) } };
+    let (source, primary, publisher, storage) = futures::try_join!(
+        connect_source(app, &sync),
+        primary,
+        connect_publisher(app, &sync),
+        app.storages.open(&sync.target.location),
+    )?;
+    let (storage, objects) = CountedStorage::over(storage);
+    let (lake, timeline) = (Lake::new(storage), Arc::clone(timeline));
+    Ok(Systems { sync, source, primary, publisher, lake, timeline, objects })
 }
 
 /// What the tables of a run share, whose leases are held.
-pub(crate) async fn context(
+pub(crate) fn context(
     app: &Application,
     request: RunRequest,
     systems: Systems,
     begun: &Begun,
-) -> Result<RunContext> {
-    let Systems { sync, source, primary, publisher, lake } = systems;
+) -> RunContext {
+    let Systems { sync, source, primary, publisher, lake, timeline, .. } = systems;
     let (degree, readers) = readers(&sync, request.cores);
     let stop = request.cancel.child_token();
     let run_id = begun.run.run_id;
     let retry = Retry::new(app.patience, run_id, stop.clone());
-    Ok(RunContext {
+    RunContext {
         app: app.clone(),
         run_id,
-        source: PatientSource::over(source, &retry),
-        primary: primary.map(|primary| PatientSource::over(primary, &retry)),
+        source: PatientSource::over(source, &retry, &timeline),
+        primary: primary.map(|primary| PatientSource::over(primary, &retry, &timeline)),
         publisher,
         lake,
         pool: Arc::new(Semaphore::new(usize::try_from(readers).unwrap_or(1))),
         degree,
         shares: Shares::of(sync.memory_limit, readers),
-        identity: retry.keep(None, || app.state.identity()).await?,
+        timeline,
+        identity: begun.identity.clone(),
         retry,
         stop,
         held: std::sync::Mutex::new(begun.tables.iter().map(|table| table.lease.clone()).collect()),
         request,
         sync,
-    })
+    }
 }
 
 /// Works on the tables, so many at once. After a failure no new one is started,
@@ -279,7 +312,8 @@ async fn work(
         if is_over || context.stop.is_cancelled() {
             return TableReport::unstarted(&selected.table.name, selected.mode());
         }
-        let report = run_table(context, selected, state, &Task::Window).await;
+        // In a place of its own: all of a run in one would be much for a small stack.
+        let report = Box::pin(run_table(context, selected, state, &Task::Window)).await;
         if report.error.is_some() {
             failed.store(true, Ordering::Relaxed);
         }

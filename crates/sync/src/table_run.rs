@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tidelake_lake::TableLake;
 use tidelake_model::{
@@ -20,6 +21,7 @@ use crate::piece::Piece;
 use crate::run::{RunMode, TableReport};
 use crate::slices::abort;
 use crate::tables::SelectedTable;
+use crate::timeline::WORK;
 use crate::window::{Fixed, Fixer, whole};
 
 /// What is done with a table.
@@ -56,17 +58,19 @@ pub(crate) async fn run_table(
     state: TableState,
     task: &Task,
 ) -> TableReport {
+    let began = Instant::now();
     let mut work = TableWork::new(run, selected, state);
     let table = work.selected.table.name.clone();
     run.request.events.event(&Event::TableStarted {
         table: table.clone(),
         estimated_rows: work.selected.table.estimated_rows,
     });
-    if let Err(error) = work.go(task).await {
+    if let Err(error) = Box::pin(work.go(task)).await {
         let error = work.reason_of(error).await;
         work.end_with(error.in_table(&table).in_run(run.run_id)).await;
     }
     work.note_losses();
+    run.timeline.note(Some(&table), WORK, began);
     let TableReport { status, rows, .. } = &work.report;
     run.request.events.event(&Event::TableFinished {
         table,
@@ -116,7 +120,9 @@ impl<'a> TableWork<'a> {
 
     /// The whole order of things.
     async fn go(&mut self, task: &Task) -> Result<()> {
+        let began = Instant::now();
         self.check_lake().await?;
+        self.timed("lake", began);
         self.fault(Step::Load).await?;
         if self.finish_unfinished().await? {
             return Ok(());
@@ -149,7 +155,7 @@ impl<'a> TableWork<'a> {
         }
         let (progress, version) = (self.progress()?, self.version());
         let Some(cursor) = self.selected.cursor.clone() else {
-            return self.pass(self.run.run_id, whole(), vec![], vec![], true).await;
+            return self.pass(self.run.run_id, whole(), vec![], vec![], false, true).await;
         };
         let replaces =
             progress.watermark.is_none() && progress.max_seen.is_none() && self.latest.is_some();
@@ -161,8 +167,9 @@ impl<'a> TableWork<'a> {
         self.fault(Step::Clock).await?;
         match fixed.window {
             Some(window) => {
-                let Fixed { notices, counters, .. } = fixed;
-                self.pass(self.run.run_id, window, notices, counters, true).await
+                let Fixed { notices, counters, is_vacant, .. } = fixed;
+                let run_id = self.run.run_id;
+                self.pass(run_id, window, notices, counters, is_vacant, true).await
             }
             None => {
                 let closed =
@@ -251,6 +258,11 @@ impl<'a> TableWork<'a> {
             () = self.run.stop.cancelled() => Err(interrupted()),
             done = work => done,
         }
+    }
+
+    /// Notes a phase that began at that moment and has just ended.
+    pub(crate) fn timed(&self, phase: &'static str, began: Instant) {
+        self.run.timeline.note(Some(&self.report.table), phase, began);
     }
 
     pub(crate) fn check_stop(&self) -> Result<()> {

@@ -32,6 +32,8 @@ pub(crate) struct Fixed {
     pub(crate) notices: Vec<Notice>,
     /// Counts that were cheap, by name.
     pub(crate) counters: Vec<(&'static str, u64)>,
+    /// Whether the window was seen to hold no row, after its bounds were fixed.
+    pub(crate) is_vacant: bool,
 }
 
 /// The window of a table that is read whole.
@@ -77,7 +79,7 @@ impl Fixer<'_> {
         version: Option<u64>,
         replaces: bool,
     ) -> Result<Fixed> {
-        let mut fixed = Fixed { window: None, notices: vec![], counters: vec![] };
+        let mut fixed = Fixed { window: None, notices: vec![], counters: vec![], is_vacant: false };
         let purpose = self.purpose(&mut fixed.notices)?;
         let is_time = self.cursor.kind().is_time();
         // For ids the highest committed one is read before the wait, so that a
@@ -118,7 +120,6 @@ impl Fixer<'_> {
             }
         };
         let window = Window::plan(progress, &high, self.lookback()?.as_ref()).map_err(mixed)?;
-        fixed.notices.extend(behind(progress, &highest));
         let is_first = progress.watermark.is_none() && progress.max_seen.is_none();
         let null_cursors = self.cursor.nullable
             && match self.sync.null_cursor {
@@ -126,7 +127,17 @@ impl Fixer<'_> {
                 NullCursor::Include | NullCursor::Fail => true,
                 NullCursor::Exclude => false,
             };
-        self.count_unread(self.cursor.nullable && !null_cursors, &highest, &mut fixed).await?;
+        let counts_nulls = self.cursor.nullable && !null_cursors;
+        if self.cursor.ceiling == Ceiling::Clock && (self.cursor.indexed || counts_nulls) {
+            // Asked after clock and fence, it sees what a snapshot taken now sees.
+            highest = self.highest(Effort::Cheap, counts_nulls).await?;
+            fixed.is_vacant = !null_cursors && self.is_vacant(&window.range, &highest);
+        }
+        if counts_nulls {
+            self.tell_nulls(highest.nulls, &mut fixed);
+        }
+        self.tell_unreachable(highest.unreachable, &mut fixed);
+        fixed.notices.extend(behind(progress, &highest));
         let fence = match clock.fence {
             Fence::Before(at) => Some(format!("{} ({})", instant_text(at), note(&clock))),
             Fence::Open | Fence::Closed => clock.fence_note.clone(),
@@ -316,30 +327,22 @@ impl Fixer<'_> {
         Ok(())
     }
 
-    /// After a run that read nothing: whether the source went backwards, where
-    /// that is cheap to know.
-    pub(crate) async fn behind_after_nothing(&self, progress: &Progress) -> Result<Option<Notice>> {
-        let is_known = self.cursor.ceiling == Ceiling::Observed;
-        if progress.max_seen.is_none() || is_known || !self.cursor.indexed {
-            return Ok(None);
+    /// Whether the highest value says that no row lies in the range. Text is
+    /// compared by the source alone, and where times have more digits than we keep,
+    /// a row may lie between two of our values.
+    fn is_vacant(&self, range: &Range, highest: &Highest) -> bool {
+        let is_exact = !self.source.capabilities().open_time_digits;
+        let is_single = matches!(self.cursor.read.cursor, Cursor::Single(_));
+        let (Some(low), Some(top)) = (&range.low, &highest.value) else { return false };
+        if !is_exact || !is_single || self.cursor.kind() == Kind::Text {
+            return false;
         }
-        Ok(behind(progress, &self.highest(Effort::Cheap, false).await?))
-    }
-
-    /// Counts the rows that no window reads, where that is cheap: with one call
-    /// at most.
-    async fn count_unread(&self, nulls: bool, highest: &Highest, fixed: &mut Fixed) -> Result<()> {
-        let mut unreachable = highest.unreachable;
-        let by_index = self.cursor.indexed && self.cursor.may_be_unreachable();
-        if nulls || (unreachable.is_none() && by_index) {
-            let counted = self.highest(Effort::Cheap, nulls).await?;
-            if nulls {
-                self.tell_nulls(counted.nulls, fixed);
-            }
-            unreachable = unreachable.or(counted.unreachable);
+        let Some(top) = top else { return true };
+        match top.compare(&low.at) {
+            Ok(Ordering::Less) => true,
+            Ok(Ordering::Equal) => !low.inclusive,
+            Ok(Ordering::Greater) | Err(_) => false,
         }
-        self.tell_unreachable(unreachable, fixed);
-        Ok(())
     }
 
     fn tell_unreachable(&self, rows: Option<u64>, fixed: &mut Fixed) {

@@ -112,6 +112,7 @@ impl Shop {
             faults: Arc::new(NoFaults),
             leases: LeaseTimes::default(),
             patience: Patience::default(),
+            began: std::time::Instant::now(),
         };
         let draft = SyncDraft {
             config: config(zone, safety_lag),

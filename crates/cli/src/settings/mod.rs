@@ -10,6 +10,7 @@ mod sync;
 mod table_config;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use tidelake_model::{Error, ErrorKind, Result, RunId};
 use tidelake_state::LockFilter;
@@ -30,6 +31,8 @@ pub(crate) struct GlobalSettings {
     pub(crate) log_dir: Option<PathBuf>,
     /// Names of options that have no meaning here.
     pub(crate) ignored: Vec<&'static str>,
+    /// When the program began.
+    pub(crate) began: Instant,
 }
 
 /// Form of the results.
@@ -50,7 +53,7 @@ impl From<OutputName> for OutputForm {
 
 impl GlobalSettings {
     /// Resolves the global options.
-    pub(crate) fn resolve(args: GlobalArgs) -> Result<Self> {
+    pub(crate) fn resolve(args: GlobalArgs, began: Instant) -> Result<Self> {
         let env = args.env_name.unwrap_or_default();
         if !env.is_empty() {
             names::check_identifier("the environment's name", "--env-name", &env)?;
@@ -77,6 +80,7 @@ impl GlobalSettings {
                 .into_iter()
                 .filter_map(|(given, name)| given.then_some(name))
                 .collect(),
+            began,
         })
     }
 

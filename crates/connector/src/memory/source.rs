@@ -217,6 +217,7 @@ impl Source for MemorySource {
         let rows = stored.rows.len();
         let degree = if request.method == ReadMethod::None { 1 } else { request.degree.max(1) };
         let pieces = usize::try_from(degree).unwrap_or(usize::MAX).min(rows);
+        let columns = stored.table.columns.iter().map(|it| it.name().to_owned()).collect();
         let snapshot = self.database.lock().keep_snapshot(stored);
         let hold: Hold = Box::new(SnapshotHold { database: self.database.clone(), snapshot });
         let cut = |piece: usize| {
@@ -229,7 +230,7 @@ impl Source for MemorySource {
             Ok(Slice { number, read: read.clone(), part })
         };
         let slices: Result<Vec<_>> = (0..pieces).map(cut).collect();
-        Ok(Slices { slices: slices?, hold })
+        Ok(Slices { slices: slices?, columns, hold })
     }
 
     async fn read(&self, slice: &Slice) -> Result<Reading> {
@@ -276,6 +277,10 @@ impl Source for MemorySource {
         let Ok(part) = part_of(slice) else { return format!("unknown rows of {table}") };
         let Part { snapshot, start, end } = part;
         format!("rows {start} to {end} of {table} in snapshot {snapshot}")
+    }
+
+    fn round_trips(&self) -> u64 {
+        0
     }
 }
 

@@ -102,6 +102,33 @@ pub(crate) struct CatalogueColumn {
     pub(crate) not_null: bool,
 }
 
+/// What is remembered of a table from one look to the next. Whoever relies on it
+/// checks it, or is content with what was true a while ago.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) relation: Relation,
+    pub(crate) columns: Vec<KnownColumn>,
+}
+
+/// What a look at the highest value of a column rests on.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownColumn {
+    pub(crate) name: String,
+    pub(crate) indexed: bool,
+    pub(crate) not_null: bool,
+}
+
+impl Known {
+    pub(crate) fn new(relation: Relation, columns: &[CatalogueColumn]) -> Self {
+        let columns = columns.iter().map(|found| KnownColumn {
+            name: found.column.name().to_owned(),
+            indexed: found.column.indexed,
+            not_null: found.not_null,
+        });
+        Self { relation, columns: columns.collect() }
+    }
+}
+
 /// A cell of a catalogue query.
 pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T> {
     row.try_get(index).map_err(|error| failure(error, DOING))
@@ -189,8 +216,31 @@ fn column(row: &Row) -> Result<CatalogueColumn> {
     Ok(CatalogueColumn { column, carried, not_null })
 }
 
-/// Tables with their columns, sorted by name.
-pub(crate) async fn tables(session: &Session, filter: &TableFilter) -> Result<Vec<Table>> {
+/// What a relation is, by its name.
+pub(crate) struct Identity {
+    pub(crate) oid: u32,
+    pub(crate) kind: char,
+    pub(crate) readable: bool,
+}
+
+/// The relation of that name, as little of it as says that it is the same.
+pub(crate) async fn identity(session: &Session, name: &TableName) -> Result<Option<Identity>> {
+    let query = "
+        SELECT c.oid, c.relkind::text, has_table_privilege(c.oid, 'SELECT')
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = $1 AND c.relname = $2";
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
+        [(&name.schema, Type::TEXT), (&name.table, Type::TEXT)];
+    let row = session.client.query_typed_opt(query, &parameters).await;
+    let row = row.map_err(|error| failure(error, DOING))?;
+    let identity = |row: Row| {
+        Ok(Identity { oid: get(&row, 0)?, kind: character(&row, 1)?, readable: get(&row, 2)? })
+    };
+    row.map(identity).transpose()
+}
+
+/// Tables with their columns, sorted by name, and what to remember of them.
+pub(crate) async fn tables(session: &Session, filter: &TableFilter) -> Result<Vec<(Table, Known)>> {
     // One schema or table by its plain name needs no look at all the others.
     let schema = filter.schemas.first().filter(|_| filter.schemas.len() == 1);
     let table = filter.include.first().filter(|_| filter.include.len() == 1);
@@ -206,7 +256,8 @@ pub(crate) async fn tables(session: &Session, filter: &TableFilter) -> Result<Ve
     let mut columns = columns(session, &oids).await?;
     let tables = relations.into_iter().map(|relation| {
         let columns = columns.remove(&relation.oid).unwrap_or_default();
-        Table {
+        let known = Known::new(relation.clone(), &columns);
+        let table = Table {
             kind: match relation.kind {
                 'p' => TableKind::Partitioned,
                 'v' | 'm' => TableKind::View,
@@ -217,7 +268,8 @@ pub(crate) async fn tables(session: &Session, filter: &TableFilter) -> Result<Ve
             estimated_rows: relation.estimated_rows,
             estimated_bytes: relation.estimated_bytes,
             name: relation.name,
-        }
+        };
+        (table, known)
     });
     Ok(tables.collect())
 }

@@ -6,17 +6,20 @@ use tidelake_watermark::{Fence, Kind, Value};
 
 use crate::catalogue::get;
 use crate::failure::failure;
-use crate::fence::{identifier_fence, time_fence};
+use crate::fence::{MaySee, Sight, family, foreign, identifier_fence, look, time_fence};
 use crate::internal;
 use crate::pool::Pool;
 use crate::session::{Session, pooled};
 use crate::standby;
 
 /// The reset value of a setting is what the server, the database or the role
-/// says, whatever the session pinned.
+/// says, whatever the session pinned. The last two say whether this user sees when
+/// the transactions of others began.
 const NOW: &str = "
 SELECT clock_timestamp()::text, pg_is_in_recovery(),
-       coalesce((SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'), 'UTC')";
+       coalesce((SELECT reset_val FROM pg_settings WHERE name = 'TimeZone'), 'UTC'),
+       pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
+       current_setting('track_activities')::bool";
 
 /// What the fence of one request came to.
 pub(crate) struct Fenced {
@@ -58,9 +61,24 @@ pub(crate) async fn clock(pool: &Pool, request: &ClockRequest) -> Result<ClockRe
 
 async fn read(pool: &Pool, session: &Session, request: &ClockRequest) -> Result<ClockReading> {
     let query = format!("{NOW}, {}", Session::IDENTITY);
-    let row = session.client.query_typed_one(&query, &[]).await;
+    let purpose = match request.mode {
+        FenceMode::Off => &FencePurpose::None,
+        _ => &request.purpose,
+    };
+    let own = pool.open_sessions();
+    // Sent together, and run one after another: each is a transaction of its own.
+    let (row, family, sight) = futures::join!(
+        session.client.query_typed_one(&query, &[]),
+        async {
+            match purpose {
+                FencePurpose::None => Ok(None),
+                _ => family(session, &request.table).await.map(Some),
+            }
+        },
+        look(session, request, purpose, &own),
+    );
     let row = row.map_err(|error| failure(error, "the server's clock cannot be read"))?;
-    if !session.is_identity(get(&row, 3)?) {
+    if !session.is_identity(get(&row, 5)?) {
         return Err(pooled());
     }
     let now = instant(get(&row, 0)?)?;
@@ -75,11 +93,15 @@ async fn read(pool: &Pool, session: &Session, request: &ClockRequest) -> Result<
     if get(&row, 1)? {
         return standby::reading(session, request, reading).await;
     }
-    let fenced = match request.purpose {
-        _ if request.mode == FenceMode::Off => None,
-        FencePurpose::None => None,
-        FencePurpose::Time => Some(time_fence(pool, session, request, now).await?),
-        FencePurpose::Identifier => Some(identifier_fence(session, request).await?),
+    let is_foreign = family?;
+    let fenced = match (is_foreign, sight?) {
+        (Some(true), _) => Some(foreign(request)?),
+        (_, Sight::Nothing) => None,
+        (_, Sight::Sessions { sessions, prepared }) => {
+            let may_see = MaySee { others: get(&row, 3)?, activities: get(&row, 4)? };
+            Some(time_fence(request, now, may_see, &sessions, &prepared)?)
+        }
+        (_, Sight::Writers(writers)) => Some(identifier_fence(session, request, writers).await?),
     };
     // Who has ended before the fence was read wrote all of it before this.
     let log_position = match request.log {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use tidelake_connector::ClockRequest;
+use tidelake_connector::{ClockRequest, FencePurpose};
 use tidelake_model::{
     Again, Error, ErrorKind, FenceMode, Notice, NoticeCode, Result, TableName, instant_text,
 };
@@ -15,7 +15,6 @@ use tokio_postgres::types::Type;
 use crate::catalogue::get;
 use crate::clock::{Fenced, instant, unavailable};
 use crate::failure::failure;
-use crate::pool::Pool;
 use crate::session::Session;
 
 const DOING: &str = "the transactions in flight cannot be read";
@@ -23,7 +22,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// The table, its partitions and children; for a view, what it reads.
 const FAMILY: &str = "
-WITH RECURSIVE family AS (
+WITH RECURSIVE family (oid) AS (
     SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = $2
     UNION
@@ -35,14 +34,12 @@ WITH RECURSIVE family AS (
              AND d.refclassid = 'pg_class'::regclass
         WHERE r.ev_class = f.oid
     ) AS next (oid)
-)
-SELECT array_agg(f.oid), coalesce(bool_or(c.relkind = 'f'), false)
-FROM family f JOIN pg_class c ON c.oid = f.oid";
+)";
 
-/// Whether this user sees when the transactions of others began.
-const MAY_SEE: &str = "
-SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
-       current_setting('track_activities')::bool";
+/// Whether there is such a table, and whether rows of it live on another server.
+const FOREIGN: &str = "
+SELECT count(*) > 0, coalesce(bool_or(c.relkind = 'f'), false)
+FROM family f JOIN pg_class c ON c.oid = f.oid";
 
 /// Every other session of this database with a transaction open. A transaction
 /// that has only read so far may still insert what `now()` told it. Left out is
@@ -78,17 +75,18 @@ WHERE a.datid = (SELECT oid FROM pg_database WHERE datname = current_database())
 ORDER BY a.xact_start NULLS FIRST";
 
 /// Prepared transactions that hold a lock as a writer of the tables. They have no
-/// process; their locks are found through the lock on their own id.
+/// process; their locks are found through the lock on their own id. The family is
+/// looked up only where there is one.
 const PREPARED: &str = "
 SELECT p.gid, coalesce(p.owner::text, '?')
 FROM pg_prepared_xacts p
-WHERE p.database = current_database() AND NOT coalesce(p.owner::text = ANY ($2), false)
+WHERE p.database = current_database() AND NOT coalesce(p.owner::text = ANY ($3), false)
   AND EXISTS (
     SELECT FROM pg_locks x JOIN pg_locks l
       ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL
     WHERE x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.pid IS NULL
-      AND l.locktype = 'relation' AND l.relation = ANY ($1) AND l.granted
-      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.locktype = 'relation' AND l.relation = ANY (ARRAY(SELECT oid FROM family))
+      AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock',
                      'AccessExclusiveLock'))";
 
@@ -103,12 +101,12 @@ LEFT JOIN pg_locks x ON x.virtualtransaction = l.virtualtransaction
      AND x.granted AND x.mode = 'ExclusiveLock'
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND p.transaction = x.transactionid
-WHERE l.locktype = 'relation' AND l.relation = ANY ($1) AND l.granted
-  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+WHERE l.locktype = 'relation' AND l.relation = ANY (ARRAY(SELECT oid FROM family))
+  AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND l.pid IS DISTINCT FROM pg_backend_pid()
   AND l.mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock',
                  'AccessExclusiveLock')
-  AND NOT coalesce(coalesce(a.usename::text, p.owner::text) = ANY ($2), false)";
+  AND NOT coalesce(coalesce(a.usename::text, p.owner::text) = ANY ($3), false)";
 
 /// Which of some virtual transactions and transaction ids have not ended. One
 /// that is prepared meanwhile keeps its id.
@@ -119,20 +117,87 @@ WHERE l.virtualtransaction = ANY ($1)
    OR l.locktype = 'transactionid' AND l.transactionid::text = ANY ($2)
       AND l.mode = 'ExclusiveLock' AND l.granted";
 
-/// The oids of the table and of all that its rows come from, and whether some
-/// of them live on another server.
-async fn family(session: &Session, table: &TableName) -> Result<(Vec<u32>, bool)> {
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&table.schema, Type::TEXT), (&table.table, Type::TEXT)];
-    let row = session.client.query_typed_one(FAMILY, &parameters).await;
-    let row = row.map_err(|error| failure(error, DOING))?;
-    let Some(family) = get::<Option<Vec<u32>>>(&row, 0)? else {
-        return Err(Error::new(ErrorKind::NotFound, "the table does not exist"));
-    };
-    Ok((family, get(&row, 1)?))
+/// What the server showed of other transactions.
+pub(crate) enum Sight {
+    /// Nothing was asked.
+    Nothing,
+    /// For time stamps: sessions with a transaction, and prepared transactions that
+    /// hold the table.
+    Sessions {
+        /// The oldest first.
+        sessions: Vec<Row>,
+        /// Their names and owners.
+        prepared: Vec<Row>,
+    },
+    /// For numbers: who holds the table for writing.
+    Writers(Vec<Row>),
 }
 
-fn foreign(request: &ClockRequest) -> Result<Fenced> {
+/// Whether the server shows when the transactions of others began.
+pub(crate) struct MaySee {
+    /// Whether this user may see those of others.
+    pub(crate) others: bool,
+    /// Whether the server knows.
+    pub(crate) activities: bool,
+}
+
+/// A parameter with its type.
+type Parameter<'a> = (&'a (dyn tokio_postgres::types::ToSql + Sync), Type);
+
+/// Whether some rows of the table live on another server.
+pub(crate) async fn family(session: &Session, table: &TableName) -> Result<bool> {
+    let parameters: [Parameter<'_>; 2] = [(&table.schema, Type::TEXT), (&table.table, Type::TEXT)];
+    let query = format!("{FAMILY}{FOREIGN}");
+    let row = session.client.query_typed_one(&query, &parameters).await;
+    let row = row.map_err(|error| failure(error, DOING))?;
+    if !get::<bool>(&row, 0)? {
+        return Err(Error::new(ErrorKind::NotFound, "the table does not exist"));
+    }
+    get(&row, 1)
+}
+
+/// Looks at what is in flight. `own` are the sessions of this source.
+pub(crate) async fn look(
+    session: &Session,
+    request: &ClockRequest,
+    purpose: &FencePurpose,
+    own: &Vec<i32>,
+) -> Result<Sight> {
+    let of_table: [Parameter<'_>; 3] = [
+        (&request.table.schema, Type::TEXT),
+        (&request.table.table, Type::TEXT),
+        (&request.ignore_users, Type::TEXT_ARRAY),
+    ];
+    let failed = |error| failure(error, DOING);
+    match purpose {
+        FencePurpose::None => Ok(Sight::Nothing),
+        FencePurpose::Time => {
+            let readers = format!("{}%", crate::session::READER_NAME);
+            let parameters: [Parameter<'_>; 3] = [
+                (own, Type::INT4_ARRAY),
+                (&request.ignore_users, Type::TEXT_ARRAY),
+                (&readers, Type::TEXT),
+            ];
+            let query = format!("{FAMILY}{PREPARED}");
+            // Sessions come before prepared transactions: one that is prepared
+            // between the two is then seen at least once.
+            let (sessions, prepared) = futures::join!(
+                session.client.query_typed(ACTIVITY, &parameters),
+                session.client.query_typed(&query, &of_table),
+            );
+            let (sessions, prepared) = (sessions.map_err(failed)?, prepared.map_err(failed)?);
+            Ok(Sight::Sessions { sessions, prepared })
+        }
+        FencePurpose::Identifier => {
+            let query = format!("{FAMILY}{HOLDERS}");
+            let writers = session.client.query_typed(&query, &of_table).await;
+            writers.map_err(failed).map(Sight::Writers)
+        }
+    }
+}
+
+/// What is said where rows come from another server.
+pub(crate) fn foreign(request: &ClockRequest) -> Result<Fenced> {
     let why = "rows come from a foreign table, whose server's transactions are not seen";
     let notice = unavailable(request.mode, why, "read from that server")?;
     Ok(open_with(notice, "foreign table: not fenced"))
@@ -148,43 +213,23 @@ fn age(row: &Row, index: usize) -> Result<String> {
 }
 
 /// The fence for time stamps: the start of the oldest transaction in flight.
-pub(crate) async fn time_fence(
-    pool: &Pool,
-    session: &Session,
+pub(crate) fn time_fence(
     request: &ClockRequest,
     now: i128,
+    may_see: MaySee,
+    sessions: &[Row],
+    prepared: &[Row],
 ) -> Result<Fenced> {
-    let (family, is_foreign) = family(session, &request.table).await?;
-    if is_foreign {
-        return foreign(request);
-    }
-    let row = session.client.query_typed_one(MAY_SEE, &[]).await;
-    let row = row.map_err(|error| failure(error, DOING))?;
-    if !get::<bool>(&row, 0)? {
+    if !may_see.others {
         let why = "the user may not see the transactions of others";
         let notice = unavailable(request.mode, why, "grant pg_read_all_stats to the user")?;
         return Ok(open_with(notice, "no privilege: not fenced"));
     }
-    if !get::<bool>(&row, 1)? {
+    if !may_see.activities {
         let why = "the server does not track activities";
         let notice = unavailable(request.mode, why, "set track_activities to on")?;
         return Ok(open_with(notice, "activities are not tracked: not fenced"));
     }
-    // Sessions come before prepared transactions: one that is prepared between
-    // the two is then seen at least once.
-    let own = pool.open_sessions();
-    let readers = format!("{}%", crate::session::READER_NAME);
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
-        (&own, Type::INT4_ARRAY),
-        (&request.ignore_users, Type::TEXT_ARRAY),
-        (&readers, Type::TEXT),
-    ];
-    let sessions = session.client.query_typed(ACTIVITY, &parameters).await;
-    let sessions = sessions.map_err(|error| failure(error, DOING))?;
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&family, Type::OID_ARRAY), (&request.ignore_users, Type::TEXT_ARRAY)];
-    let prepared = session.client.query_typed(PREPARED, &parameters).await;
-    let prepared = prepared.map_err(|error| failure(error, DOING))?;
     if let Some(row) = prepared.first() {
         let (gid, owner): (&str, &str) = (get(row, 0)?, get(row, 1)?);
         let message = format!(
@@ -233,13 +278,13 @@ struct Holder {
 
 /// The fence for numbers: waits until every transaction that could write when it
 /// was asked has ended.
-pub(crate) async fn identifier_fence(session: &Session, request: &ClockRequest) -> Result<Fenced> {
+pub(crate) async fn identifier_fence(
+    session: &Session,
+    request: &ClockRequest,
+    writers: Vec<Row>,
+) -> Result<Fenced> {
     let began = Instant::now();
-    let (family, is_foreign) = family(session, &request.table).await?;
-    if is_foreign {
-        return foreign(request);
-    }
-    let mut holders = holders(session, &family, &request.ignore_users).await?;
+    let mut holders = holders(&writers)?;
     let first = holders.len();
     loop {
         if holders.is_empty() {
@@ -265,15 +310,7 @@ pub(crate) async fn identifier_fence(session: &Session, request: &ClockRequest) 
     closed(request, message)
 }
 
-async fn holders(
-    session: &Session,
-    family: &[u32],
-    ignored: &[String],
-) -> Result<HashMap<String, Holder>> {
-    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
-        [(&family, Type::OID_ARRAY), (&ignored, Type::TEXT_ARRAY)];
-    let rows = session.client.query_typed(HOLDERS, &parameters).await;
-    let rows = rows.map_err(|error| failure(error, DOING))?;
+fn holders(rows: &[Row]) -> Result<HashMap<String, Holder>> {
     rows.iter()
         .map(|row| {
             let user: &str = get(row, 3)?;

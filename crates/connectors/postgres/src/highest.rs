@@ -7,7 +7,7 @@ use tidelake_connector::{Effort, Highest, HighestRequest};
 use tidelake_model::{Error, ErrorKind, Result};
 use tidelake_watermark::{Cursor, Kind, Position, Value};
 
-use crate::catalogue::{CatalogueColumn, columns, get, relation};
+use crate::catalogue::{Known, KnownColumn, columns, get, relation};
 use crate::failure::failure;
 use crate::literal::PostgresDialect;
 use crate::pool::Pool;
@@ -22,68 +22,92 @@ const MOST_UNREACHABLE: u32 = 1_000_000;
 /// Looks up what was asked for.
 pub(crate) async fn highest(pool: &Pool, request: &HighestRequest) -> Result<Highest> {
     let session = pool.get().await?;
-    let highest = look_up(&session, request).await.map_err(|error| error.in_table(&request.table));
+    let highest =
+        find(pool, &session, request).await.map_err(|error| error.in_table(&request.table));
     pool.put(session);
     highest
 }
 
-async fn look_up(session: &Session, request: &HighestRequest) -> Result<Highest> {
-    let columns = cursor_columns(session, request).await?;
+async fn find(pool: &Pool, session: &Session, request: &HighestRequest) -> Result<Highest> {
+    if let Some(known) = pool.known(&request.table)
+        && let Ok(columns) = cursor_columns(&known.columns, request)
+    {
+        match look_up(session, request, &columns).await {
+            // The table is another than it was.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Data) => {
+                pool.forget(&request.table);
+            }
+            other => return other,
+        }
+    }
+    let found = relation(session, &request.table).await?;
+    let found = found.ok_or_else(|| missing("the table does not exist"))?;
+    let columns = columns(session, &[found.oid]).await?.remove(&found.oid).unwrap_or_default();
+    let known = Known::new(found, &columns);
+    look_up(session, request, &cursor_columns(&known.columns, request)?).await
+}
+
+/// All in one round trip.
+async fn look_up(
+    session: &Session,
+    request: &HighestRequest,
+    columns: &[&KnownColumn],
+) -> Result<Highest> {
     // Only the first column of a composite cursor decides how much is looked at.
     let indexed = match &request.cursor.cursor {
         Cursor::Fallback(names) if names.len() > 1 => false,
-        _ => columns.first().is_some_and(|found| found.column.indexed),
+        _ => columns.first().is_some_and(|found| found.indexed),
     };
-    let value = if indexed || request.effort == Effort::Scan {
-        Some(highest_value(session, request).await?)
-    } else {
-        None
-    };
-    let rows = match &request.count {
-        Some(range) if indexed => {
-            let condition = range_condition(&PostgresDialect, &request.cursor, range);
-            count(session, request, condition.as_deref().unwrap_or("true")).await?
+    let looks = indexed || request.effort == Effort::Scan;
+    let value = async {
+        if !looks {
+            return Ok(None);
         }
-        _ => None,
+        highest_value(session, request).await.map(Some)
+    };
+    let rows = async {
+        let Some(range) = request.count.as_ref().filter(|_| indexed) else { return Ok(None) };
+        let condition = range_condition(&PostgresDialect, &request.cursor, range);
+        count(session, request, condition.as_deref().unwrap_or("true")).await
     };
     let mut not_null = columns.iter().map(|found| found.not_null);
     let never_null = match &request.cursor.cursor {
         Cursor::Fallback(_) => not_null.any(|holds| holds),
         _ => not_null.all(|holds| holds),
     };
-    let nulls = match (request.count_nulls, never_null) {
-        (false, _) => None,
-        (true, true) => Some(0),
-        (true, false) if indexed && columns.len() == 1 => {
-            count(session, request, &null_condition(&PostgresDialect, &request.cursor)).await?
+    let nulls = async {
+        match (request.count_nulls, never_null) {
+            (false, _) => Ok(None),
+            (true, true) => Ok(Some(0)),
+            (true, false) if indexed && columns.len() == 1 => {
+                count(session, request, &null_condition(&PostgresDialect, &request.cursor)).await
+            }
+            (true, false) => Ok(None),
         }
-        (true, false) => None,
     };
-    let unreachable = match columns.as_slice() {
-        [_] if indexed || request.effort == Effort::Scan => {
-            Some(count_unreachable(session, request).await?)
+    let unreachable = async {
+        if !looks || columns.len() != 1 {
+            return Ok(None);
         }
-        _ => None,
+        count_unreachable(session, request).await.map(Some)
     };
-    Ok(Highest { value, rows, nulls, unreachable })
+    let (value, rows, nulls, unreachable) = futures::join!(value, rows, nulls, unreachable);
+    Ok(Highest { value: value?, rows: rows?, nulls: nulls?, unreachable: unreachable? })
 }
 
-async fn cursor_columns(
-    session: &Session,
+fn missing(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::NotFound, what)
+}
+
+fn cursor_columns<'a>(
+    columns: &'a [KnownColumn],
     request: &HighestRequest,
-) -> Result<Vec<CatalogueColumn>> {
-    let missing = |what: String| Error::new(ErrorKind::NotFound, what);
-    let found = relation(session, &request.table).await?;
-    let found = found.ok_or_else(|| missing("the table does not exist".to_owned()))?;
-    let mut all = columns(session, &[found.oid]).await?.remove(&found.oid).unwrap_or_default();
-    let names = request.cursor.cursor.columns();
+) -> Result<Vec<&'a KnownColumn>> {
+    let names = request.cursor.cursor.columns().iter();
     names
-        .iter()
         .map(|name| {
-            let place = all.iter().position(|column| column.column.name() == name);
-            let place = place
-                .ok_or_else(|| missing(format!("the cursor column {name:?} does not exist")))?;
-            Ok(all.swap_remove(place))
+            let found = columns.iter().find(|column| column.name == *name);
+            found.ok_or_else(|| missing(format!("the cursor column {name:?} does not exist")))
         })
         .collect()
 }
@@ -193,10 +217,15 @@ async fn count(
     let table = qualified(&PostgresDialect, &request.table);
     let statement = format!("SELECT count(*) FROM {table} WHERE {condition}");
     tracing::debug!(%statement, "counting rows");
-    session.run(&format!("SET statement_timeout = {COUNT_LIMIT}"), DOING).await?;
-    let row = session.client.query_typed_one(&statement, &[]).await;
-    let limit = &session.statement_timeout;
-    session.run(&format!("SET statement_timeout = '{limit}'"), DOING).await?;
+    let shorten = format!("SET statement_timeout = {COUNT_LIMIT}");
+    let restore = format!("SET statement_timeout = '{}'", session.statement_timeout);
+    let (shortened, row, restored) = futures::join!(
+        session.run(&shorten, DOING),
+        session.client.query_typed_one(&statement, &[]),
+        session.run(&restore, DOING),
+    );
+    shortened?;
+    restored?;
     match row {
         Ok(row) => Ok(u64::try_from(get::<i64>(&row, 0)?).ok()),
         Err(error) if error.code().is_some_and(|code| code.code() == "57014") => Ok(None),

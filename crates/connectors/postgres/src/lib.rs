@@ -24,6 +24,7 @@ mod pool;
 mod pooler;
 mod publish;
 mod reader;
+mod round_trips;
 mod rows;
 mod session;
 mod source;

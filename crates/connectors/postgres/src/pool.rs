@@ -1,13 +1,17 @@
 //! Idle sessions, kept for the next statement.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tidelake_model::Result;
+use rustls::ClientConfig;
+use tidelake_model::{Result, TableName};
 
+use crate::catalogue::Known;
 use crate::config::PostgresConfig;
+use crate::round_trips::RoundTrips;
 use crate::session::{OpenSessions, Role, Session};
+use crate::tls::client_config;
 
 const MOST_IDLE: usize = 8;
 const LONGEST_IDLE: Duration = Duration::from_secs(240);
@@ -16,9 +20,16 @@ const LONGEST_IDLE: Duration = Duration::from_secs(240);
 /// once is up to the caller.
 pub(crate) struct Pool {
     pub(crate) config: PostgresConfig,
-    role: Role,
+    pub(crate) role: Role,
     idle: Mutex<Vec<(Instant, Session)>>,
-    open: OpenSessions,
+    pub(crate) open: OpenSessions,
+    pub(crate) trips: RoundTrips,
+    /// Made once: the certificates of an operating system are many.
+    tls: OnceLock<Option<ClientConfig>>,
+    /// What the catalogue said last of each table.
+    known: Mutex<HashMap<TableName, Arc<Known>>>,
+    /// Sessions inside the transaction whose snapshot they exported, by that snapshot.
+    parked: Mutex<HashMap<String, Session>>,
 }
 
 impl Pool {
@@ -26,7 +37,16 @@ impl Pool {
     pub(crate) fn new(config: PostgresConfig, role: Role) -> Result<Self> {
         config.tls_mode()?;
         let open = Arc::new(Mutex::new(HashSet::new()));
-        Ok(Self { config, role, idle: Mutex::default(), open })
+        Ok(Self {
+            config,
+            role,
+            idle: Mutex::default(),
+            open,
+            trips: RoundTrips::default(),
+            tls: OnceLock::new(),
+            known: Mutex::default(),
+            parked: Mutex::default(),
+        })
     }
 
     /// A session with no transaction open.
@@ -39,7 +59,42 @@ impl Pool {
 
     /// A new session.
     pub(crate) async fn open(&self) -> Result<Session> {
-        Session::open(&self.config, self.role, &self.open).await
+        Session::open(self).await
+    }
+
+    /// How connections are encrypted; `None` where they are not.
+    pub(crate) fn tls(&self) -> Result<Option<ClientConfig>> {
+        if let Some(made) = self.tls.get() {
+            return Ok(made.clone());
+        }
+        let made = client_config(&self.config)?;
+        Ok(self.tls.get_or_init(|| made).clone())
+    }
+
+    /// What the catalogue said of a table.
+    pub(crate) fn known(&self, table: &TableName) -> Option<Arc<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(table).cloned()
+    }
+
+    pub(crate) fn remember(&self, tables: impl IntoIterator<Item = (TableName, Known)>) {
+        let tables = tables.into_iter().map(|(name, known)| (name, Arc::new(known)));
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(tables);
+    }
+
+    /// Something else was found than the catalogue had said.
+    pub(crate) fn forget(&self, table: &TableName) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(table);
+    }
+
+    /// Keeps a session inside its transaction for whoever reads the snapshot.
+    pub(crate) fn park(&self, snapshot: &str, session: Session) {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        parked.insert(snapshot.to_owned(), session);
+    }
+
+    /// The session that keeps a snapshot, unless it was taken before.
+    pub(crate) fn unpark(&self, snapshot: &str) -> Option<Session> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner).remove(snapshot)
     }
 
     fn take_idle(&self) -> Option<Session> {

@@ -14,6 +14,8 @@ use tokio_postgres::{Client, Connection, NoTls, SimpleQueryMessage};
 use crate::config::{APPLICATION_NAME, PostgresConfig, TlsMode};
 use crate::failure::{broken, failure};
 use crate::internal;
+use crate::pool::Pool;
+use crate::round_trips::{Counted, RoundTrips};
 use crate::tap::{Slot, Tap, TlsTap};
 use crate::tls::client_config;
 
@@ -83,21 +85,19 @@ impl Drop for Session {
 
 impl Session {
     /// Connects, logs in and pins the settings.
-    pub(crate) async fn open(
-        config: &PostgresConfig,
-        role: Role,
-        open: &OpenSessions,
-    ) -> Result<Self> {
-        let limit = Duration::from_secs(config.connect_timeout.max(1));
-        let opened = tokio::time::timeout(limit, Self::log_in(config, role, open)).await;
+    pub(crate) async fn open(pool: &Pool) -> Result<Self> {
+        let limit = Duration::from_secs(pool.config.connect_timeout.max(1));
+        let opened = tokio::time::timeout(limit, Self::log_in(pool)).await;
         opened.map_err(|_| {
-            let message = format!("{} did not answer within {} s", place(config), limit.as_secs());
+            let place = place(&pool.config);
+            let message = format!("{place} did not answer within {} s", limit.as_secs());
             unreachable(message)
         })?
     }
 
-    async fn log_in(config: &PostgresConfig, role: Role, open: &OpenSessions) -> Result<Self> {
-        let (client, tap, version, port) = connect(config, role).await?;
+    async fn log_in(pool: &Pool) -> Result<Self> {
+        let Pool { config, role, open, .. } = pool;
+        let (client, tap, version, port) = connect(pool).await?;
         if version < OLDEST {
             let message = format!("{} is of version {version}", place(config));
             return Err(Error::new(ErrorKind::Unsupported, message)
@@ -113,7 +113,7 @@ impl Session {
             mark: format!("{:016x}", RandomState::new().build_hasher().finish()),
             open: Arc::clone(open),
         };
-        let (pid, seen_port) = session.pin(role).await?;
+        let (pid, seen_port) = session.pin(*role).await?;
         session.pid = pid;
         session.is_direct = port.is_some() && port == seen_port;
         open.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
@@ -212,9 +212,10 @@ pub(crate) fn pooled() -> Error {
 /// called, where it is one.
 type Connected = (Client, Tap, u32, Option<u16>);
 
-async fn connect(config: &PostgresConfig, role: Role) -> Result<Connected> {
+async fn connect(pool: &Pool) -> Result<Connected> {
+    let config = &pool.config;
     let mode = config.tls_mode()?;
-    let first = attempt(config, role, mode).await;
+    let first = attempt(pool, mode).await;
     // Like libpq: a server that refuses encrypted logins is asked without.
     match first {
         Err(error)
@@ -223,7 +224,7 @@ async fn connect(config: &PostgresConfig, role: Role) -> Result<Connected> {
                 && matches!(error.kind(), ErrorKind::Configuration | ErrorKind::Denied)
                 && !is_wrong_password(&error) =>
         {
-            attempt(config, role, TlsMode::Disable).await.map_err(|_| error)
+            attempt(pool, TlsMode::Disable).await.map_err(|_| error)
         }
         other => other,
     }
@@ -253,11 +254,12 @@ fn driver_config(config: &PostgresConfig, role: Role, mode: TlsMode) -> tokio_po
     driver
 }
 
-async fn attempt(config: &PostgresConfig, role: Role, mode: TlsMode) -> Result<Connected> {
+async fn attempt(pool: &Pool, mode: TlsMode) -> Result<Connected> {
+    let config = &pool.config;
     let doing = format!("logging in to {} as {:?} failed", place(config), config.username);
-    let (tap, port) = dial(config).await?;
-    let driver = driver_config(config, role, mode);
-    let tls = if mode == TlsMode::Disable { None } else { client_config(config)? };
+    let (tap, port) = dial(config, &pool.trips).await?;
+    let driver = driver_config(config, pool.role, mode);
+    let tls = if mode == TlsMode::Disable { None } else { pool.tls()? };
     let Some(tls) = tls else {
         let mut driver = driver;
         driver.ssl_mode(SslMode::Disable);
@@ -297,7 +299,7 @@ where
     version.unwrap_or(0)
 }
 
-async fn dial(config: &PostgresConfig) -> Result<(Tap, Option<u16>)> {
+async fn dial(config: &PostgresConfig, trips: &RoundTrips) -> Result<(Tap, Option<u16>)> {
     let refused = |error| {
         let message = format!("{} cannot be reached", place(config));
         broken(error, &message)
@@ -306,13 +308,13 @@ async fn dial(config: &PostgresConfig) -> Result<(Tap, Option<u16>)> {
     if config.is_socket() {
         let path = format!("{}/.s.PGSQL.{}", config.server.trim_end_matches('/'), config.port);
         let stream = UnixStream::connect(path).await.map_err(refused)?;
-        return Ok((Tap::new(stream), None));
+        return Ok((Tap::new(Counted::new(stream, trips)), None));
     }
     let stream =
         TcpStream::connect((config.server.as_str(), config.port)).await.map_err(refused)?;
     let port = stream.local_addr().map(|address| address.port()).ok();
     keep_alive(&stream, config.keepalive).map_err(refused)?;
-    Ok((Tap::new(stream), port))
+    Ok((Tap::new(Counted::new(stream, trips)), port))
 }
 
 /// A server that vanished without a word ends the connection, and small statements
@@ -329,7 +331,7 @@ fn keep_alive(stream: &TcpStream, seconds: u64) -> io::Result<()> {
 /// Asks the server to stop what a session does; the answer does not matter.
 pub(crate) async fn cancel(config: &PostgresConfig, token: tokio_postgres::CancelToken) {
     let cancelled = tokio::time::timeout(Duration::from_secs(5), async {
-        let (tap, _) = dial(config).await?;
+        let (tap, _) = dial(config, &RoundTrips::default()).await?;
         let doing = "cancelling failed";
         match client_config(config)? {
             Some(tls) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use serde::Deserialize;
 use tidelake_connector::sql::{check, quote_text};
 use tidelake_connector::{
@@ -59,12 +60,25 @@ impl PostgresSource {
         };
         let statement =
             format!("COPY ({}) TO STDOUT (FORMAT binary)", statement(&slice.read, Some(&part)));
-        let session = self.pool.get().await?;
-        enter(&session, &part.snapshot).await?;
+        let parked = self.pool.unpark(&part.snapshot);
+        let is_own = parked.is_some();
+        let session = match parked {
+            Some(session) => session,
+            None => {
+                let session = self.pool.get().await?;
+                enter(&session, &part.snapshot).await?;
+                session
+            }
+        };
         tracing::debug!(slice = slice.number, %statement, "reading");
-        let reader =
-            CopyReader::start(session, Arc::clone(&self.pool), &statement, decoder).await?;
-        Ok(Reading { schema, batches: reader.into_stream(), counters })
+        // The snapshot is lost with the connection that keeps it.
+        let lost = move |error: Error| match error.again() {
+            Again::Same if is_own => error.with_again(Again::Afresh),
+            _ => error,
+        };
+        let reader = CopyReader::start(session, Arc::clone(&self.pool), &statement, decoder).await;
+        let batches = reader.map_err(lost)?.into_stream().map_err(lost);
+        Ok(Reading { schema, batches: Box::pin(batches), counters })
     }
 }
 
@@ -104,9 +118,12 @@ impl Source for PostgresSource {
     async fn tables(&self, filter: &TableFilter) -> Result<Vec<Table>> {
         watched(&self.pool, Duration::ZERO, async {
             let session = self.pool.get().await?;
-            let tables = catalogue::tables(&session, filter).await;
+            let found = catalogue::tables(&session, filter).await;
             self.pool.put(session);
-            tables
+            let (tables, known): (Vec<_>, Vec<_>) = found?.into_iter().unzip();
+            let names = tables.iter().map(|table: &Table| table.name.clone());
+            self.pool.remember(names.zip(known));
+            Ok(tables)
         })
         .await
     }
@@ -139,5 +156,9 @@ impl Source for PostgresSource {
 
     fn statement(&self, slice: &Slice) -> String {
         statement(&slice.read, Part::deserialize(&slice.part).ok().as_ref())
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.pool.trips.count()
     }
 }

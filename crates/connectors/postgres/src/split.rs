@@ -9,7 +9,7 @@ use tidelake_model::{Again, Error, ErrorKind, ReadMethod, Result, Slice, TableNa
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::types::Type;
 
-use crate::catalogue::{CatalogueColumn, Relation, columns, get, relation};
+use crate::catalogue::{CatalogueColumn, Relation, columns, get, identity, relation};
 use crate::failure::failure;
 use crate::internal;
 use crate::literal::PostgresDialect;
@@ -47,15 +47,18 @@ pub(crate) enum Piece {
     Values { column: String, source_type: String, from: Option<String>, before: Option<String> },
 }
 
-/// Keeps the exporting transaction open.
+/// Keeps the exporting transaction open. A session that is parked may be gone to
+/// the reader of the only slice.
 struct Exporter {
     session: Option<Session>,
+    parked: Option<String>,
     pool: Arc<Pool>,
 }
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        let Some(session) = self.session.take() else { return };
+        let parked = self.parked.as_ref().and_then(|snapshot| self.pool.unpark(snapshot));
+        let Some(session) = self.session.take().or(parked) else { return };
         let pool = Arc::clone(&self.pool);
         // Without a runtime the connection is closed, which ends it as well.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -118,8 +121,13 @@ pub(crate) async fn split(pool: &Arc<Pool>, request: &SplitRequest) -> Result<Sl
     check(&request.read)?;
     let session = pool.get().await?;
     // A failure drops the session, and the transaction with it.
-    let (snapshot, wires, pieces) =
-        export(&session, request).await.map_err(|error| error.in_table(&request.read.table))?;
+    let Exported { snapshot, wires, pieces, columns } = export(pool, &session, request)
+        .await
+        .map_err(|error| error.in_table(&request.read.table))?;
+    // A window that one reader reads needs no second session: if its connection is
+    // lost, what is left of the window is read in parts.
+    let is_parked = pieces.len() == 1 && request.read.range.is_some();
+    let parked = is_parked.then(|| snapshot.clone());
     let part =
         Part { database: pool.config.database.clone(), snapshot, wires, piece: Piece::Whole };
     let slices: Result<Vec<_>> = pieces
@@ -131,23 +139,71 @@ pub(crate) async fn split(pool: &Arc<Pool>, request: &SplitRequest) -> Result<Sl
             Ok(Slice { number, read: request.read.clone(), part })
         })
         .collect();
-    let hold = Exporter { session: Some(session), pool: Arc::clone(pool) };
-    Ok(Slices { slices: slices?, hold: Box::new(hold) })
+    let slices = slices?;
+    let session = match &parked {
+        Some(snapshot) => {
+            pool.park(snapshot, session);
+            None
+        }
+        None => Some(session),
+    };
+    let hold = Exporter { session, parked, pool: Arc::clone(pool) };
+    Ok(Slices { slices, columns, hold: Box::new(hold) })
 }
 
-async fn export(
-    session: &Session,
-    request: &SplitRequest,
-) -> Result<(String, Vec<Wire>, Vec<Piece>)> {
+/// A snapshot, and what was found in it.
+struct Exported {
+    snapshot: String,
+    wires: Vec<Wire>,
+    pieces: Vec<Piece>,
+    columns: Vec<String>,
+}
+
+/// What was found under the lock.
+struct Entered {
+    snapshot: String,
+    columns: Vec<CatalogueColumn>,
+}
+
+async fn export(pool: &Pool, session: &Session, request: &SplitRequest) -> Result<Exported> {
     let read = &request.read;
-    // What kind of relation it is decides how it is locked; the lock is the first
-    // statement of the transaction, so that the snapshot is younger than it.
     let missing = || {
         Error::new(ErrorKind::NotFound, "the table does not exist")
             .with_hint("it may have been dropped or renamed")
     };
-    let found = relation(session, &read.table).await?.ok_or_else(missing)?;
-    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", DOING).await?;
+    let known = pool.known(&read.table);
+    let remembered = match &known {
+        Some(known) => match enter(session, read, &known.relation).await {
+            // What was remembered need not be true any more.
+            Err(error) if error.kind() != ErrorKind::Unavailable => Err(error),
+            Err(error) if error.again() != Again::Afresh => return Err(error),
+            other => other,
+        },
+        None => Err(internal(DOING)),
+    };
+    let (found, entered) = match (known, remembered) {
+        (Some(known), Ok(entered)) => (known.relation.clone(), entered),
+        (known, _) => {
+            if known.is_some() {
+                pool.forget(&read.table);
+                session.run("ROLLBACK", DOING).await?;
+            }
+            let found = relation(session, &read.table).await?.ok_or_else(missing)?;
+            let entered = enter(session, read, &found).await?;
+            (found, entered)
+        }
+    };
+    let Entered { snapshot, columns } = entered;
+    let wires = wires(read, &columns)?;
+    let pieces = pieces(session, request, &found, &columns, &wires).await?;
+    let columns = columns.iter().map(|found| found.column.name().to_owned()).collect();
+    Ok(Exported { snapshot, wires, pieces, columns })
+}
+
+/// Begins the transaction, locks the table and exports the snapshot, all in one
+/// round trip. What kind of relation it is decides how it is locked; the lock is the
+/// first statement of the transaction, so that the snapshot is younger than it.
+async fn enter(session: &Session, read: &TableRead, found: &Relation) -> Result<Entered> {
     let table = qualified(&PostgresDialect, &read.table);
     let by_name = found.readable && matches!(found.kind, 'r' | 'p');
     let lock = match by_name {
@@ -156,22 +212,33 @@ async fn export(
         // may be read; looking at them has the same effect.
         false => format!("SELECT FROM {table} LIMIT 0"),
     };
-    session.run(&lock, "the table cannot be locked for reading").await?;
-    let again = relation(session, &read.table).await?.ok_or_else(missing)?;
-    if again.oid != found.oid || !by_name && rewritten(session, found.oid).await? {
-        return Err(Error::new(ErrorKind::Unavailable, "the table was replaced meanwhile")
-            .with_again(Again::Afresh));
-    }
-    let columns = columns(session, &[found.oid]).await?.remove(&found.oid).unwrap_or_default();
-    let wires = wires(read, &columns)?;
     let query = format!("SELECT pg_export_snapshot(), {}", Session::IDENTITY);
-    let row = session.client.query_typed_one(&query, &[]).await;
+    let oids = [found.oid];
+    // Sent in this order, and run in it.
+    let (begun, locked, again, columns, row) = futures::join!(
+        session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", DOING),
+        session.run(&lock, "the table cannot be locked for reading"),
+        identity(session, &read.table),
+        columns(session, &oids),
+        session.client.query_typed_one(&query, &[]),
+    );
+    // The first error is the cause of all others.
+    begun?;
+    locked?;
+    let again = again?;
+    let is_same = again.is_some_and(|again| {
+        (again.oid, again.kind, again.readable) == (found.oid, found.kind, found.readable)
+    });
+    let columns = columns?.remove(&found.oid).unwrap_or_default();
     let row = row.map_err(|error| failure(error, DOING))?;
     if !session.is_identity(get(&row, 1)?) {
         return Err(pooled());
     }
-    let pieces = pieces(session, request, &found, &columns, &wires).await?;
-    Ok((get(&row, 0)?, wires, pieces))
+    if !is_same || !by_name && rewritten(session, found.oid).await? {
+        return Err(Error::new(ErrorKind::Unavailable, "the table was replaced meanwhile")
+            .with_again(Again::Afresh));
+    }
+    Ok(Entered { snapshot: get(&row, 0)?, columns })
 }
 
 /// Whether a table, or a part of it, was written anew between the snapshot and the

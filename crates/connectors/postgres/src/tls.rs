@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::kx_group::{SECP256R1, SECP384R1, X25519};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore,
@@ -22,7 +23,10 @@ pub(crate) fn client_config(config: &PostgresConfig) -> Result<Option<ClientConf
     if mode == TlsMode::Disable || config.is_socket() {
         return Ok(None);
     }
-    let provider = Arc::new(ring::default_provider());
+    // Up to version 17 servers take this curve alone, and ask for a second hello
+    // where the first one brings another.
+    let kx_groups = vec![SECP256R1, X25519, SECP384R1];
+    let provider = Arc::new(CryptoProvider { kx_groups, ..ring::default_provider() });
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| configuration("tls cannot be set up").with_source(error))?;

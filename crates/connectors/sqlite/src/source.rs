@@ -163,7 +163,8 @@ impl Source for SqliteSource {
             })?;
             drop(in_cursor);
             let slice = Slice { number: 0, read, part };
-            Ok(Slices { slices: vec![slice], hold: Box::new(hold) })
+            let columns = described.table.columns.iter().map(|it| it.name().to_owned()).collect();
+            Ok(Slices { slices: vec![slice], columns, hold: Box::new(hold) })
         })
         .await
     }
@@ -194,5 +195,9 @@ impl Source for SqliteSource {
 
     fn statement(&self, slice: &Slice) -> String {
         select(slice, &part_of(slice).unwrap_or_default())
+    }
+
+    fn round_trips(&self) -> u64 {
+        0
     }
 }

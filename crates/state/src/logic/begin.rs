@@ -6,6 +6,7 @@ use tidelake_model::{
     Error, ErrorKind, Result, RunId, RunRecord, RunStatus, TableKey, TableRun, TableRunStatus,
 };
 
+use super::house::identity;
 use super::leases::{expiry, live, locked, orphan};
 use super::{in_table, internal};
 use crate::rows::{LeaseRow, Rows, TOKEN_FLOOR, TableFilter, TableRow};
@@ -47,7 +48,7 @@ pub(crate) async fn begin_run(rows: &mut dyn Rows, request: &BeginRun) -> Result
         states.insert(row.key, state);
     }
     let in_order = request.tables.iter().filter_map(|key| states.remove(key)).collect();
-    Ok(Begun { run, tables: in_order })
+    Ok(Begun { identity: identity(rows).await?, run, tables: in_order })
 }
 
 fn sorted_keys(tables: &[TableKey]) -> Result<Vec<TableKey>> {

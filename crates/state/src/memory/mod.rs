@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use tidelake_model::Result;
 
-use crate::backend::{Access, Backend, Operation, waited};
+use crate::backend::{Access, Backend, Counts, Operation, waited};
 use crate::time::whole_micros;
 use rows::{Data, MemoryRows};
 
@@ -35,6 +35,7 @@ pub type Clock = Arc<dyn Fn() -> i128 + Send + Sync>;
 pub struct MemoryStore {
     data: Arc<Mutex<Data>>,
     clock: Clock,
+    counts: Arc<Counts>,
 }
 
 /// All that a [`MemoryStore`] held at one moment.
@@ -55,7 +56,7 @@ impl MemoryStore {
 
     /// An empty store with a clock of the caller's: nanoseconds since the epoch.
     pub fn with_clock(clock: Clock) -> Self {
-        Self { data: Arc::new(Mutex::new(Data::new(false))), clock }
+        Self { data: Arc::new(Mutex::new(Data::new(false))), clock, counts: Arc::default() }
     }
 
     /// Takes ids from a counter from now on, so that a simulation with the same
@@ -92,9 +93,13 @@ impl Backend for MemoryStore {
         "memory".to_owned()
     }
 
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     async fn transact<A, T>(
         &self,
-        _access: Access,
+        access: Access,
         arguments: A,
         operation: Operation<A, T>,
     ) -> Result<T>
@@ -102,6 +107,7 @@ impl Backend for MemoryStore {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
+        self.counts.begun(access);
         let now = whole_micros((self.clock)());
         let mut data = self.lock();
         let mut rows = MemoryRows::new(&mut data, now);

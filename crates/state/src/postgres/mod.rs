@@ -13,10 +13,11 @@ use tidelake_model::{CredentialInfo, Error, ErrorKind, Result};
 use tokio::sync::Mutex;
 use tokio_postgres::Client;
 
-use crate::backend::{Access, Backend, Operation};
+use crate::backend::{Access, Backend, Counts, Operation};
 use crate::logic::house;
-use crate::sql::{Session, SqlRows, Statement, migrate::migrate};
-use error::{Failure, understood};
+use crate::sql::migrate::{is_current, migrate};
+use crate::sql::{Session, SqlRows, Statement};
+use error::Failure;
 use session::PostgresSession;
 pub use settings::{PostgresSettings, SslMode};
 
@@ -40,6 +41,7 @@ struct Shared {
     /// Absent while a transaction uses it, so that one whose caller goes away in
     /// the middle takes its connection, and with it its transaction, along.
     client: Mutex<Option<Client>>,
+    counts: Counts,
 }
 
 impl PostgresStore {
@@ -51,8 +53,15 @@ impl PostgresStore {
     /// Connects, makes the schema where there is none, and brings its tables up
     /// to date.
     pub async fn open(settings: PostgresSettings) -> Result<Self> {
-        let shared = Arc::new(Shared { settings, client: Mutex::new(None) });
+        let counts = Counts::default();
+        let shared = Arc::new(Shared { settings, client: Mutex::new(None), counts });
         let store = Self { shared };
+        let is_ready = store.run(Access::Read, &|rows| Box::pin(is_ready(rows))).await;
+        match is_ready {
+            Ok(true) => return Ok(store),
+            Err(error) if error.kind() != ErrorKind::Configuration => return Err(error),
+            Ok(false) | Err(_) => {}
+        }
         let shared = store.shared.clone();
         store
             .run(Access::Write, &move |rows| {
@@ -66,6 +75,7 @@ impl PostgresStore {
     /// Runs one transaction, again from its start where that is safe.
     async fn run<T: Send>(&self, access: Access, step: Step<'_, T>) -> Result<T> {
         let shared = &self.shared;
+        shared.counts.begun(access);
         let mut slot = shared.client.lock().await;
         let mut attempts = 0;
         loop {
@@ -74,7 +84,7 @@ impl PostgresStore {
                 Some(client) => client,
                 None => shared.settings.connect().await?,
             };
-            let outcome = attempt(&client, &shared.settings, access, step).await;
+            let outcome = attempt(&client, shared, access, step).await;
             match outcome {
                 Ok(value) => {
                     *slot = Some(client);
@@ -94,6 +104,12 @@ impl PostgresStore {
             }
         }
     }
+}
+
+/// Whether the store is as it should be; an error where it is not there.
+async fn is_ready(rows: &mut SqlRows<PostgresSession<'_>>) -> Result<bool> {
+    let steps = steps::migrations::runner();
+    is_current(&mut rows.0, steps.get_migrations()).await
 }
 
 async fn prepare(
@@ -132,32 +148,20 @@ type Step<'s, T> = &'s (
 
 async fn attempt<T: Send>(
     client: &Client,
-    settings: &PostgresSettings,
+    shared: &Shared,
     access: Access,
     step: Step<'_, T>,
 ) -> Result<T, (Error, Option<Failure>)> {
-    let begin = settings.begin(access == Access::Read);
-    let location = settings.location();
-    let failed = |error: tokio_postgres::Error| {
-        let failure = error::failure(&error);
-        (understood(error, &location), Some(failure))
+    let begin = shared.settings.begin(access == Access::Read);
+    let location = shared.settings.location();
+    let mut rows = SqlRows(PostgresSession::new(client, &location, &shared.counts));
+    let value = async {
+        rows.0.begin(begin).await?;
+        step(&mut rows).await
     };
-    client.batch_execute(&begin).await.map_err(failed)?;
-    let mut rows = SqlRows(PostgresSession::new(client, &location));
-    let value = step(&mut rows).await.map_err(|error| (error, rows.0.failure))?;
-    match client.batch_execute("COMMIT").await {
-        Ok(()) => Ok(value),
-        Err(error) if error::failure(&error) == Failure::Cut => {
-            // The server may have committed; running it again could do it twice.
-            let error = Error::new(
-                ErrorKind::Unavailable,
-                "the connection to the state store was lost during a commit, whose outcome is unknown",
-            )
-            .with_hint("run it again; what was not finished is taken up")
-            .with_source(error);
-            Err((error, None))
-        }
-        Err(error) => Err(failed(error)),
+    match value.await {
+        Ok(value) => rows.0.commit().await.map(|()| value),
+        Err(error) => Err((error, rows.0.failure)),
     }
 }
 
@@ -165,6 +169,10 @@ async fn attempt<T: Send>(
 impl Backend for PostgresStore {
     fn location(&self) -> String {
         self.shared.settings.location()
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.shared.counts
     }
 
     async fn transact<A, T>(

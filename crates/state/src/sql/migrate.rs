@@ -14,6 +14,16 @@ use crate::time::time_text;
 /// The table of the steps that were applied.
 pub(super) const HISTORY: &str = "refinery_schema_history";
 
+/// Whether nothing is missing of a store's tables, as most often. An error says
+/// nothing: it may be that they are not there.
+pub(crate) async fn is_current<S: Session>(session: &mut S, steps: &[Migration]) -> Result<bool> {
+    let found = applied(session).await?;
+    let mut known: Vec<_> =
+        steps.iter().map(|step| (version(step), step.checksum().to_string())).collect();
+    known.sort();
+    Ok(found == known)
+}
+
 /// Applies what is missing; everything else of the store is not looked at.
 pub(crate) async fn migrate<S: Session>(
     session: &mut S,

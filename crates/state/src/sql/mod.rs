@@ -41,6 +41,18 @@ pub(crate) trait Session: Send {
     /// Runs a statement and returns how many rows it touched.
     async fn execute(&mut self, statement: &Statement) -> Result<u64>;
 
+    /// Runs a statement that returns rows and locks them. [`now`](Self::now) then
+    /// tells the time after the lock, which may come with the same answer.
+    async fn lock(&mut self, statement: &Statement) -> Result<Vec<Vec<Cell>>> {
+        self.query(statement).await
+    }
+
+    /// Runs a statement of whose result nothing is wanted. It may be sent together
+    /// with the next one; its error then is told there, at the latest by the commit.
+    async fn send(&mut self, statement: Statement) -> Result<()> {
+        self.execute(&statement).await.map(drop)
+    }
+
     /// Runs several statements without parameters.
     async fn batch(&mut self, sql: &str) -> Result<()>;
 

@@ -34,7 +34,7 @@ impl<S: Session> Rows for SqlRows<S> {
         let statement = Statement::new("INSERT INTO meta (name, value) VALUES ")
             .tuple(vec![name.into(), value.into()])
             .sql(" ON CONFLICT (name) DO UPDATE SET value = excluded.value");
-        self.0.execute(&statement).await.map(drop)
+        self.0.send(statement).await
     }
 
     async fn insert_sync(&mut self, sync: &SyncConfig, now: i128) -> Result<bool> {

@@ -86,7 +86,7 @@ pub(super) async fn save<S: Session>(session: &mut S, run: &RunRecord) -> Result
         status = excluded.status, started_at = excluded.started_at, \
         finished_at = excluded.finished_at, error = excluded.error",
     );
-    session.execute(&statement).await.map(drop)
+    session.send(statement).await
 }
 
 fn read_table_run(cells: Vec<Cell>) -> Result<(TableKey, TableRun)> {
@@ -208,5 +208,5 @@ pub(super) async fn save_table_run<S: Session>(
             notices = excluded.notices, started_at = excluded.started_at, \
             finished_at = excluded.finished_at, error = excluded.error",
         );
-    session.execute(&statement).await.map(drop)
+    session.send(statement).await
 }

@@ -90,7 +90,7 @@ async fn lock_existing<S: Session>(session: &mut S, keys: &[TableKey]) -> Result
     let select_sql = Statement::new(format!("SELECT {COLUMNS} FROM table_state"));
     let statement = key::among(select_sql, keys).sql(" ORDER BY ").sql(key::KEY);
     let statement = statement.sql(session.for_update());
-    select(session, statement).await
+    session.lock(&statement).await?.into_iter().map(read).collect()
 }
 
 pub(super) async fn matching<S: Session>(
@@ -123,7 +123,7 @@ pub(super) async fn save<S: Session>(session: &mut S, rows: &[TableRow]) -> Resu
                 expires_at = excluded.expires_at, head_run_id = excluded.head_run_id, \
                 head_location = excluded.head_location",
             );
-        session.execute(&statement).await?;
+        session.send(statement).await?;
     }
     Ok(())
 }

@@ -144,13 +144,13 @@ pub(super) async fn save<S: Session>(session: &mut S, record: &WatermarkRecord) 
             last_sync_at = excluded.last_sync_at, last_checked_at = excluded.last_checked_at, \
             last_run_id = excluded.last_run_id, starts_generation = excluded.starts_generation",
         );
-    session.execute(&statement).await.map(drop)
+    session.send(statement).await
 }
 
 /// The history goes with it, by its foreign key.
 pub(super) async fn delete<S: Session>(session: &mut S, id: &str) -> Result<()> {
     let statement = Statement::new("DELETE FROM watermarks WHERE id = ").bind(id);
-    session.execute(&statement).await.map(drop)
+    session.send(statement).await
 }
 
 pub(super) async fn history<S: Session>(
@@ -203,5 +203,5 @@ pub(super) async fn insert_history<S: Session>(
         after_change, actor_kind, actor_name, reason, changed_at) VALUES ",
     )
     .tuple(cells);
-    session.execute(&statement).await.map(drop)
+    session.send(statement).await
 }

@@ -14,9 +14,10 @@ use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 use tidelake_model::{CredentialInfo, Error, ErrorKind, Result};
 
-use crate::backend::{Access, Backend, Operation, waited};
+use crate::backend::{Access, Backend, Counts, Operation, waited};
 use crate::logic::house;
-use crate::sql::{SqlRows, migrate::migrate};
+use crate::sql::migrate::{is_current, migrate};
+use crate::sql::{Session as _, SqlRows};
 use error::{is_busy, understood};
 use session::SqliteSession;
 
@@ -43,6 +44,7 @@ struct Settings {
 pub struct SqliteStore {
     location: Arc<str>,
     connection: Arc<Mutex<Connection>>,
+    counts: Arc<Counts>,
 }
 
 impl SqliteStore {
@@ -62,10 +64,17 @@ impl SqliteStore {
             make_file(&path)?;
             let mut connection = connect(&path)?;
             let location: Arc<str> = path.display().to_string().into();
-            transact(&mut connection, &location, Access::Write, &location, |rows, location| {
-                Box::pin(prepare(rows, location))
-            })?;
-            Ok(Self { location, connection: Arc::new(Mutex::new(connection)) })
+            let counts = Arc::new(Counts::default());
+            let mut open = |access, step: Step<_, _>| {
+                counts.begun(access);
+                transact(&mut connection, &location, access, &location, step)
+            };
+            // A store that is as it should be is only read: opening it waits for
+            // nobody and writes nothing.
+            if !open(Access::Read, |rows, _| Box::pin(is_ready(rows)))? {
+                open(Access::Write, |rows, location| Box::pin(prepare(rows, location)))?;
+            }
+            Ok(Self { location, connection: Arc::new(Mutex::new(connection)), counts })
         })
         .await
     }
@@ -84,9 +93,15 @@ impl SqliteStore {
     }
 }
 
-async fn prepare(rows: &mut SqlRows<SqliteSession<'_>>, location: &str) -> Result<()> {
+async fn is_ready(rows: &mut SqlRows<SqliteSession<'_>>) -> Result<bool> {
+    let steps = steps::migrations::runner();
+    Ok(rows.0.has_table("meta").await? && is_current(&mut rows.0, steps.get_migrations()).await?)
+}
+
+async fn prepare(rows: &mut SqlRows<SqliteSession<'_>>, location: &str) -> Result<bool> {
     migrate(&mut rows.0, steps::migrations::runner().get_migrations(), location).await?;
-    house::found(rows).await
+    house::found(rows).await?;
+    Ok(true)
 }
 
 /// Makes an empty file that only its owner can read: what is stored tells much
@@ -190,6 +205,10 @@ impl Backend for SqliteStore {
         self.location.to_string()
     }
 
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     async fn transact<A, T>(
         &self,
         access: Access,
@@ -200,6 +219,7 @@ impl Backend for SqliteStore {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
+        self.counts.begun(access);
         let (connection, location) = (self.connection.clone(), self.location.clone());
         blocking(move || {
             let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);

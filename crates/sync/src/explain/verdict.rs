@@ -66,7 +66,7 @@ impl<'a> Judge<'a> {
     ) -> Result<Self> {
         let key = table_key(sync, &selected.table.name);
         let runs = app.state.runs_of_table(&key, 0).await?;
-        let nothing = Fixed { window: None, notices: vec![], counters: vec![] };
+        let nothing = Fixed { window: None, notices: vec![], counters: vec![], is_vacant: false };
         let Some(cursor) = &selected.cursor else {
             let progress = Progress::default();
             return Ok(Self { sync, selected, progress, fixed: nothing, runs });

@@ -38,6 +38,7 @@ pub(crate) fn application(world: &Arc<World>, control: &Arc<Control>) -> Applica
         host: Arc::new(WorldHost(Arc::clone(world))),
         faults: Arc::new(WorldFaults(Arc::clone(control))),
         leases: LeaseTimes::default(),
+        began: std::time::Instant::now(),
         patience: Patience {
             first_wait: Duration::from_millis(1),
             longest_wait: Duration::from_millis(4),
@@ -183,5 +184,9 @@ impl Source for LiveSource {
 
     fn statement(&self, slice: &Slice) -> String {
         self.inner.statement(slice)
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.inner.round_trips()
     }
 }

@@ -17,7 +17,7 @@ use tidelake_model::{
 };
 use tidelake_state::{
     Advance, Advanced, BeginRun, Begun, KnownTable, Lease, LockFilter, PruneFilter, RunFilter,
-    StateStore, TableState, TableUpdate, WatermarkSettings,
+    StateStore, TableState, TableUpdate, Usage, WatermarkSettings,
 };
 use tidelake_watermark::Progress;
 
@@ -225,6 +225,10 @@ impl StateStore for FlakyStore {
 
     fn location(&self) -> String {
         self.inner.location()
+    }
+
+    fn usage(&self) -> Usage {
+        self.inner.usage()
     }
 
     async fn now(&self) -> Result<i128> {

@@ -145,6 +145,7 @@ impl Shop {
             faults: Arc::new(NoFaults),
             leases: LeaseTimes::default(),
             patience: Patience::default(),
+            began: std::time::Instant::now(),
         };
         let incremental = opening
             .cursor
