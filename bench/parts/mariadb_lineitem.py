@@ -1,0 +1,14 @@
+"""MariaDB, the table lineitem, everything that exports it."""
+
+from harness import load, rounds, tables
+from harness.jobs import Job
+from harness.settings import SCALE
+from peers import peer_tidelake, peer_duckdb, peer_connectorx, peer_polars, peer_odbc2parquet, peer_rivet, peer_dlt
+
+TITLE = "MariaDB, lineitem"
+CONTESTANTS = [peer_tidelake, peer_duckdb, peer_connectorx, peer_polars, peer_odbc2parquet, peer_rivet, peer_dlt]
+
+
+def measure(part):
+    database = load.tpch("mariadb", SCALE)
+    rounds.alternate(part, CONTESTANTS, {"": Job("mariadb", database, [tables.LINEITEM])})
