@@ -3,7 +3,7 @@
 use tidelake_model::{Result, TableKey, TableName};
 
 use super::reader::Reader;
-use super::{Cell, Statement};
+use super::{Cell, Session, Statement};
 
 /// The columns of a key, in the order in which keys are sorted.
 pub(super) const KEY: &str = "env, scope, connector_type, source_key, schema_name, table_name";
@@ -31,7 +31,20 @@ pub(super) fn read(reader: &mut Reader) -> Result<TableKey> {
     Ok(TableKey { env, scope, connector_type, source_key, table })
 }
 
-/// Adds `WHERE (key) IN (…)`.
-pub(super) fn among(statement: Statement, keys: &[TableKey]) -> Statement {
-    statement.sql(" WHERE (").sql(KEY).sql(") IN (VALUES ").tuples(keys.iter().map(cells)).sql(")")
+/// Adds a condition that only rows of these keys meet.
+pub(super) fn among<S: Session>(session: &S, statement: Statement, keys: &[TableKey]) -> Statement {
+    if session.has_value_lists() {
+        let statement = statement.sql(" WHERE (").sql(KEY).sql(") IN (VALUES ");
+        return statement.tuples(keys.iter().map(cells)).sql(")");
+    }
+    let mut statement = statement.sql(" WHERE (");
+    for (at, key) in keys.iter().enumerate() {
+        statement = statement.sql(if at == 0 { "(" } else { " OR (" });
+        for (place, (column, cell)) in KEY.split(", ").zip(cells(key)).enumerate() {
+            let and = if place == 0 { "" } else { " AND " };
+            statement = statement.sql(and).sql(column).sql(" = ").bind(cell);
+        }
+        statement = statement.sql(")");
+    }
+    statement.sql(")")
 }

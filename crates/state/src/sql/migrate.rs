@@ -1,8 +1,10 @@
 //! Brings a store's tables to this program's version.
 //!
 //! The steps are embedded by refinery and recorded in refinery's own table, but
-//! applied here: all of them in one transaction, under a lock that the store
-//! took before, so that two processes can open an empty store at once.
+//! applied here: all of them in one transaction where the database has such, under
+//! a lock that the store took before, so that two processes can open an empty store
+//! at once. Where a statement that makes a table commits by itself, the steps are
+//! written so that one that was interrupted can be run again.
 
 use refinery::Migration;
 use tidelake_model::{Error, ErrorKind, Result};
@@ -12,7 +14,7 @@ use super::{Cell, Session, Statement};
 use crate::time::time_text;
 
 /// The table of the steps that were applied.
-pub(super) const HISTORY: &str = "refinery_schema_history";
+pub(crate) const HISTORY: &str = "refinery_schema_history";
 
 /// Whether nothing is missing of a store's tables, as most often. An error says
 /// nothing: it may be that they are not there.

@@ -1,8 +1,8 @@
 //! Rows in a relational database, for every store that speaks SQL.
 //!
 //! The statements are written in what such databases share: numbered parameters
-//! in the order in which they appear, row values, and `ON CONFLICT`. What
-//! differs, connections, types and locks, is behind [`Session`].
+//! in the order in which they appear, row values, quoted names, and `ON CONFLICT`.
+//! What differs, connections, types and locks, is behind [`Session`].
 
 mod key;
 pub(crate) mod migrate;
@@ -65,6 +65,12 @@ pub(crate) trait Session: Send {
     /// What a SELECT ends with to lock its rows; empty where the transaction
     /// has locked everything already.
     fn for_update(&self) -> &'static str;
+
+    /// Whether a row value can be looked for in a list of `VALUES`. Otherwise a
+    /// condition is written for each one.
+    fn has_value_lists(&self) -> bool {
+        true
+    }
 }
 
 /// Every table, in an order in which they can be emptied and dropped.

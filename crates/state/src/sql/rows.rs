@@ -33,7 +33,7 @@ impl<S: Session> Rows for SqlRows<S> {
     async fn set_meta(&mut self, name: &str, value: &str) -> Result<()> {
         let statement = Statement::new("INSERT INTO meta (name, value) VALUES ")
             .tuple(vec![name.into(), value.into()])
-            .sql(" ON CONFLICT (name) DO UPDATE SET value = excluded.value");
+            .or_replace("name, value", "name");
         self.0.send(statement).await
     }
 
@@ -43,7 +43,7 @@ impl<S: Session> Rows for SqlRows<S> {
         let statement =
             Statement::new("INSERT INTO syncs (env, sync_id, config, created_at) VALUES ")
                 .tuple(cells)
-                .sql(" ON CONFLICT DO NOTHING");
+                .or_nothing("env, sync_id");
         Ok(self.0.execute(&statement).await? == 1)
     }
 

@@ -81,11 +81,9 @@ pub(super) async fn save<S: Session>(session: &mut S, run: &RunRecord) -> Result
         optional_time(run.finished_at.as_ref())?,
         Cell::from(run.error.clone()),
     ];
-    let statement = Statement::new(format!("INSERT INTO runs ({RUN}) VALUES ")).tuple(cells).sql(
-        " ON CONFLICT (run_id) DO UPDATE SET env = excluded.env, scope = excluded.scope, \
-        status = excluded.status, started_at = excluded.started_at, \
-        finished_at = excluded.finished_at, error = excluded.error",
-    );
+    let statement = Statement::new(format!("INSERT INTO runs ({RUN}) VALUES "))
+        .tuple(cells)
+        .or_replace(RUN, "run_id");
     session.send(statement).await
 }
 
@@ -129,7 +127,7 @@ pub(super) async fn table_run<S: Session>(
     run_id: RunId,
     key: &TableKey,
 ) -> Result<Option<TableRun>> {
-    let of_key = key::among(all_table_runs(), std::slice::from_ref(key));
+    let of_key = key::among(session, all_table_runs(), std::slice::from_ref(key));
     let statement = of_key.filter("run_id", Some(run_id));
     let found = select_table_runs(session, statement).await?;
     Ok(found.into_iter().next().map(|(_, record)| record))
@@ -153,7 +151,7 @@ pub(super) async fn of_table<S: Session>(
     key: &TableKey,
     limit: u32,
 ) -> Result<Vec<TableRun>> {
-    let mut statement = key::among(all_table_runs(), std::slice::from_ref(key))
+    let mut statement = key::among(session, all_table_runs(), std::slice::from_ref(key))
         .sql(" ORDER BY started_at DESC, run_id DESC");
     if limit > 0 {
         statement = statement.sql(" LIMIT ").bind(Cell::count(limit.into())?);
@@ -168,7 +166,7 @@ pub(super) async fn unfinished<S: Session>(
 ) -> Result<Vec<(TableKey, TableRun)>> {
     let mut found = vec![];
     for keys in keys.chunks(key::CHUNK) {
-        let statement = key::among(all_table_runs(), keys)
+        let statement = key::among(session, all_table_runs(), keys)
             .sql(" AND status IN ('reading', 'committing', 'committed') ORDER BY token, run_id");
         found.extend(select_table_runs(session, statement).await?);
     }
@@ -198,15 +196,6 @@ pub(super) async fn save_table_run<S: Session>(
     ]);
     let statement = Statement::new(format!("INSERT INTO table_runs ({TABLE_RUN}) VALUES "))
         .tuple(cells)
-        .sql(" ON CONFLICT (run_id, ")
-        .sql(key::KEY)
-        .sql(
-            ") DO UPDATE SET token = excluded.token, status = excluded.status, \
-            read_window = excluded.read_window, uploads = excluded.uploads, \
-            pending = excluded.pending, row_count = excluded.row_count, \
-            byte_count = excluded.byte_count, counters = excluded.counters, \
-            notices = excluded.notices, started_at = excluded.started_at, \
-            finished_at = excluded.finished_at, error = excluded.error",
-        );
+        .or_replace(TABLE_RUN, &format!("run_id, {}", key::KEY));
     session.send(statement).await
 }

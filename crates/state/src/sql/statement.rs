@@ -9,11 +9,50 @@ use tidelake_model::{Error, ErrorKind, Result, RunId};
 pub(crate) struct Statement {
     pub(crate) sql: String,
     pub(crate) cells: Vec<Cell>,
+    pub(crate) conflict: Option<Conflict>,
+}
+
+/// What becomes of a row that is there already. It is the last part of the text,
+/// as PostgreSQL and SQLite write it; a store that writes it otherwise finds here
+/// where it begins and what it says.
+#[derive(Debug, Clone)]
+pub(crate) struct Conflict {
+    /// How much of the text comes before it.
+    pub(crate) at: usize,
+    /// The columns by which a row is the same.
+    pub(crate) key: Vec<String>,
+    /// The columns that take the new values; without any the row stays as it is.
+    pub(crate) updates: Vec<String>,
 }
 
 impl Statement {
     pub(crate) fn new(sql: impl Into<String>) -> Self {
-        Self { sql: sql.into(), cells: vec![] }
+        Self { sql: sql.into(), cells: vec![], conflict: None }
+    }
+
+    /// Ends an insertion into these columns: a row of the same key is replaced.
+    #[must_use]
+    pub(crate) fn or_replace(mut self, columns: &str, key: &str) -> Self {
+        let names = |list: &str| list.split(", ").map(str::to_owned).collect::<Vec<_>>();
+        let mut updates = names(columns);
+        let key = names(key);
+        updates.retain(|column| !key.contains(column));
+        let at = self.sql.len();
+        self.sql.push_str(&format!(" ON CONFLICT ({}) DO UPDATE SET ", key.join(", ")));
+        let set = |column: &String| format!("{column} = excluded.{column}");
+        self.sql.push_str(&updates.iter().map(set).collect::<Vec<_>>().join(", "));
+        self.conflict = Some(Conflict { at, key, updates });
+        self
+    }
+
+    /// Ends an insertion: a row of the same key stays as it is.
+    #[must_use]
+    pub(crate) fn or_nothing(mut self, key: &str) -> Self {
+        let at = self.sql.len();
+        self.sql.push_str(" ON CONFLICT DO NOTHING");
+        let key = key.split(", ").map(str::to_owned).collect();
+        self.conflict = Some(Conflict { at, key, updates: vec![] });
+        self
     }
 
     /// Adds text.

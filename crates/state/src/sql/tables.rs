@@ -79,7 +79,7 @@ pub(super) async fn lock<S: Session>(session: &mut S, keys: &[TableKey]) -> Resu
         let insert =
             Statement::new(format!("INSERT INTO table_state ({}, token) VALUES ", key::KEY))
                 .tuples(missing)
-                .sql(" ON CONFLICT DO NOTHING");
+                .or_nothing(key::KEY);
         session.execute(&insert).await?;
         locked.extend(lock_existing(session, keys).await?);
     }
@@ -88,7 +88,7 @@ pub(super) async fn lock<S: Session>(session: &mut S, keys: &[TableKey]) -> Resu
 
 async fn lock_existing<S: Session>(session: &mut S, keys: &[TableKey]) -> Result<Vec<TableRow>> {
     let select_sql = Statement::new(format!("SELECT {COLUMNS} FROM table_state"));
-    let statement = key::among(select_sql, keys).sql(" ORDER BY ").sql(key::KEY);
+    let statement = key::among(session, select_sql, keys).sql(" ORDER BY ").sql(key::KEY);
     let statement = statement.sql(session.for_update());
     session.lock(&statement).await?.into_iter().map(read).collect()
 }
@@ -114,15 +114,7 @@ pub(super) async fn save<S: Session>(session: &mut S, rows: &[TableRow]) -> Resu
         let tuples = rows.iter().map(write).collect::<Result<Vec<_>>>()?;
         let statement = Statement::new(format!("INSERT INTO table_state ({COLUMNS}) VALUES "))
             .tuples(tuples)
-            .sql(" ON CONFLICT (")
-            .sql(key::KEY)
-            .sql(
-                ") DO UPDATE SET token = excluded.token, run_id = excluded.run_id, \
-                host = excluded.host, boot_id = excluded.boot_id, \
-                process_id = excluded.process_id, process_started = excluded.process_started, \
-                expires_at = excluded.expires_at, head_run_id = excluded.head_run_id, \
-                head_location = excluded.head_location",
-            );
+            .or_replace(COLUMNS, key::KEY);
         session.send(statement).await?;
     }
     Ok(())

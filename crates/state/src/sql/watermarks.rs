@@ -124,7 +124,7 @@ pub(super) async fn of<S: Session>(
 ) -> Result<Vec<WatermarkRecord>> {
     let mut found = vec![];
     for keys in keys.chunks(key::CHUNK) {
-        found.extend(select(session, key::among(select_all(), keys)).await?);
+        found.extend(select(session, key::among(session, select_all(), keys)).await?);
     }
     Ok(found)
 }
@@ -132,18 +132,7 @@ pub(super) async fn of<S: Session>(
 pub(super) async fn save<S: Session>(session: &mut S, record: &WatermarkRecord) -> Result<()> {
     let statement = Statement::new(format!("INSERT INTO watermarks ({COLUMNS}) VALUES "))
         .tuple(write(record)?)
-        .sql(
-            " ON CONFLICT (id) DO UPDATE SET env = excluded.env, scope = excluded.scope, \
-            connector_type = excluded.connector_type, source_key = excluded.source_key, \
-            schema_name = excluded.schema_name, table_name = excluded.table_name, \
-            watermark_column = excluded.watermark_column, \
-            watermark_kind = excluded.watermark_kind, \
-            last_exported_value = excluded.last_exported_value, max_seen = excluded.max_seen, \
-            first_bound = excluded.first_bound, direction = excluded.direction, \
-            version = excluded.version, row_count = excluded.row_count, \
-            last_sync_at = excluded.last_sync_at, last_checked_at = excluded.last_checked_at, \
-            last_run_id = excluded.last_run_id, starts_generation = excluded.starts_generation",
-        );
+        .or_replace(COLUMNS, "id");
     session.send(statement).await
 }
 
@@ -159,7 +148,7 @@ pub(super) async fn history<S: Session>(
     limit: u32,
 ) -> Result<Vec<HistoryRow>> {
     let mut statement = Statement::new(
-        "SELECT version, change, before_change, after_change, actor_kind, actor_name, reason, \
+        "SELECT version, \"change\", before_change, after_change, actor_kind, actor_name, reason, \
         changed_at FROM watermark_history WHERE watermark_id = ",
     )
     .bind(id)
@@ -199,7 +188,7 @@ pub(super) async fn insert_history<S: Session>(
         Cell::from(parse_time(&row.at)?),
     ];
     let statement = Statement::new(
-        "INSERT INTO watermark_history (watermark_id, version, change, before_change, \
+        "INSERT INTO watermark_history (watermark_id, version, \"change\", before_change, \
         after_change, actor_kind, actor_name, reason, changed_at) VALUES ",
     )
     .tuple(cells);
