@@ -1,6 +1,6 @@
 //! Opening a database file, and what its errors mean.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -11,9 +11,13 @@ use tidelake_model::{Error, ErrorKind, Result};
 use crate::statement::add_time_function;
 
 /// How long a lock that a writer holds is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Opens the file for reading.
+///
+/// Nothing here opens it but SQLite itself: whoever closes a file gives up all locks
+/// that its process has on it, also those by which a read of another connection
+/// keeps writers out.
 pub(crate) fn open(path: &Path) -> Result<Connection> {
     let shown = path.display();
     let metadata = fs::metadata(path).map_err(|error| unreachable_file(path, error))?;
@@ -22,7 +26,6 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
         return Err(Error::new(ErrorKind::Configuration, message)
             .with_hint("set filepath to the database file inside it"));
     }
-    File::open(path).map_err(|error| unreachable_file(path, error))?;
     // A whole path never begins with `file:`, which would be taken for a URI.
     let whole = fs::canonicalize(path).map_err(|error| unreachable_file(path, error))?;
 
@@ -42,8 +45,17 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
             Error::new(ErrorKind::Configuration, format!("{shown} is not a SQLite database"))
                 .with_hint("set filepath to a database file; an encrypted one cannot be read")
         }
+        Some(ErrorCode::CannotOpen) if !may_read(path) => {
+            unreachable_file(path, io::ErrorKind::PermissionDenied.into()).with_source(error)
+        }
         _ => failure(error, &format!("cannot open {shown}")),
     })
+}
+
+/// Whether this user may read the file, without opening it.
+fn may_read(path: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS).is_ok()
 }
 
 fn unreachable_file(path: &Path, error: io::Error) -> Error {
