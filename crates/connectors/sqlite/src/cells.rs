@@ -16,13 +16,11 @@ use tidelake_model::{
     ZeroDate,
 };
 
+use crate::forms::Units;
 use crate::misfit::{Misfit, Remedy};
-use crate::numbers::{
-    decimal_units, exact_float, exact_integer, float_units, integer_units, is_special,
-    told_decimal, wide_units,
-};
+use crate::numbers::{Decimals, exact_float, exact_integer, is_special, told_decimal, wide_units};
 use crate::texts::{bytes_text, real_text, shown, uuid_text};
-use crate::times::{Form, Guess, Moment, NANOS_PER_DAY, decode, moment};
+use crate::times::{Form, Guess, Moment, NANOS_PER_DAY, decode, moment, plain_day, plain_micros};
 use crate::types::ColumnType;
 
 /// Counts of values that followed a policy; the column's name comes behind.
@@ -39,7 +37,7 @@ enum Builder {
     Date(Date32Builder),
     Microseconds(TimestampMicrosecondBuilder),
     Nanoseconds(TimestampNanosecondBuilder),
-    Decimal(Decimal128Builder, u8, i8),
+    Decimal(Decimal128Builder, Decimals),
     WideDecimal(Decimal256Builder, u8, i8),
     Float(Float64Builder),
     Text(StringBuilder),
@@ -53,8 +51,12 @@ pub(crate) struct CellReader {
     /// Whether the user chose the type that is read.
     chosen: bool,
     nullable: bool,
+    /// Whether any text is taken as it is.
+    plain_text: bool,
     /// The form of numbers that are times, once it is known.
     unit: Option<Form>,
+    /// Where the slices of the table agree on it.
+    units: Units,
     /// The only form that is allowed, for a cursor.
     only: Option<Form>,
     policies: Policies,
@@ -87,8 +89,7 @@ impl CellReader {
             ),
             T::Decimal128(precision, scale) => Builder::Decimal(
                 Decimal128Builder::new().with_data_type(data_type.clone()),
-                *precision,
-                *scale,
+                Decimals::new(*precision, *scale),
             ),
             T::Decimal256(precision, scale) => Builder::WideDecimal(
                 Decimal256Builder::new().with_data_type(data_type.clone()),
@@ -105,12 +106,16 @@ impl CellReader {
                 ));
             }
         };
+        let column_type = ColumnType::of(&column.source_type);
+        let checked = matches!(column_type, ColumnType::Number | ColumnType::Json);
         Ok(Self {
             builder,
-            column_type: ColumnType::of(&column.source_type),
+            column_type,
             chosen: column.chosen,
+            plain_text: column.chosen || !checked,
             nullable: column.field.is_nullable(),
             unit,
+            units: Units::default(),
             only,
             policies,
             is_cursor: false,
@@ -122,6 +127,12 @@ impl CellReader {
     /// Makes this a column that windows are cut by.
     pub(crate) fn for_cursor(mut self, is_cursor: bool) -> Self {
         self.is_cursor = is_cursor;
+        self
+    }
+
+    /// Shares the unit of numbers that are times with other readers of the column.
+    pub(crate) fn with_units(mut self, units: &Units) -> Self {
+        self.units = units.clone();
         self
     }
 
@@ -139,7 +150,7 @@ impl CellReader {
 
     /// Appends a cell, or says why it cannot be carried.
     pub(crate) fn append(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
-        if cell == ValueRef::Null {
+        if matches!(cell, ValueRef::Null) {
             self.append_null();
             return Ok(());
         }
@@ -238,9 +249,15 @@ impl CellReader {
             Misfit::no(cell, &wanted, Remedy::Text)
         };
         match &mut self.builder {
-            Builder::Decimal(builder, precision, scale) => {
-                let units = decimal(cell, *precision, *scale);
-                builder.append_value(units.ok_or_else(|| no(*precision, *scale))?);
+            Builder::Decimal(builder, decimals) => {
+                let units = match cell {
+                    ValueRef::Integer(number) => decimals.of_integer(number),
+                    ValueRef::Real(number) => decimals.of_float(number),
+                    ValueRef::Text(text) => decimals.of_text(text),
+                    ValueRef::Null | ValueRef::Blob(_) => None,
+                };
+                let units = units.ok_or_else(|| no(decimals.precision, decimals.scale));
+                builder.append_value(units?);
             }
             Builder::WideDecimal(builder, precision, scale) => {
                 let units = wide_decimal(cell, *precision, *scale);
@@ -251,7 +268,30 @@ impl CellReader {
         Ok(())
     }
 
+    /// Appends a time in one of the usual spellings; tells whether it was one.
+    fn append_plain_time(&mut self, text: &[u8]) -> bool {
+        if self.only.is_some_and(|form| form != Form::Text) {
+            return false;
+        }
+        match &mut self.builder {
+            Builder::Date(builder) => plain_day(text).map(|day| builder.append_value(day)),
+            Builder::Microseconds(builder) => {
+                plain_micros(text).map(|micros| builder.append_value(micros))
+            }
+            Builder::Nanoseconds(builder) => plain_micros(text)
+                .and_then(|micros| micros.checked_mul(1_000))
+                .map(|nanos| builder.append_value(nanos)),
+            _ => None,
+        }
+        .is_some()
+    }
+
     fn append_time(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        if let ValueRef::Text(text) = cell
+            && self.append_plain_time(text)
+        {
+            return Ok(());
+        }
         let high = match self.time(cell)? {
             Moment::Infinite { high } => high,
             Moment::Zero => return self.append_zero(cell),
@@ -340,6 +380,13 @@ impl CellReader {
     fn time(&mut self, cell: ValueRef<'_>) -> Result<Moment, Misfit> {
         let guess = Guess::of(cell);
         let no_time = || Misfit::no(cell, "time", Remedy::Text);
+        let among = |other: Form, known: Form| {
+            let what = format!("holds {}, which is {other}, among {known}", shown(cell));
+            Misfit::new(what, Remedy::Text)
+        };
+        if self.unit.is_none() && guess != Guess::One(Form::Text) {
+            self.unit = self.units.known(&self.name);
+        }
         let form = match (self.only.or(self.unit), guess) {
             (_, Guess::One(Form::Text)) if self.only.is_none() => Form::Text,
             (Some(known), _) if guess.allows(known) => known,
@@ -351,17 +398,18 @@ impl CellReader {
                     format!("holds {}, which may be a julian day or epoch seconds", shown(cell));
                 return Err(Misfit::new(what, Remedy::Text));
             }
-            (Some(known), Guess::One(other)) => {
-                let what = format!("holds {}, which is {other}, among {known}", shown(cell));
-                return Err(Misfit::new(what, Remedy::Text));
-            }
+            (Some(known), Guess::One(other)) => return Err(among(other, known)),
             (Some(known), _) => {
                 let what = format!("holds {} among {known}", shown(cell));
                 return Err(Misfit::new(what, Remedy::Text));
             }
         };
-        if form != Form::Text {
-            self.unit = Some(form);
+        if form != Form::Text && self.unit.is_none() {
+            let agreed = self.units.agree(&self.name, form);
+            self.unit = Some(agreed);
+            if agreed != form {
+                return Err(among(form, agreed));
+            }
         }
         let at = match cell {
             ValueRef::Text(text) if self.only.is_none() => moment(text),
@@ -378,6 +426,13 @@ impl CellReader {
     }
 
     fn append_text(&mut self, cell: ValueRef<'_>) -> Result<(), Misfit> {
+        if let (true, ValueRef::Text(text), Builder::Text(builder)) =
+            (self.plain_text, cell, &mut self.builder)
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            builder.append_value(text);
+            return Ok(());
+        }
         if self.column_type == ColumnType::Number && !self.chosen && is_special_number(cell) {
             self.check_cursor(cell)?;
             match self.policies.special_number {
@@ -476,15 +531,6 @@ fn boolean(cell: ValueRef<'_>) -> Option<bool> {
         ValueRef::Integer(1) => Some(true),
         ValueRef::Text(text) if text.eq_ignore_ascii_case(b"false") => Some(false),
         ValueRef::Text(text) if text.eq_ignore_ascii_case(b"true") => Some(true),
-        _ => None,
-    }
-}
-
-fn decimal(cell: ValueRef<'_>, precision: u8, scale: i8) -> Option<i128> {
-    match cell {
-        ValueRef::Integer(number) => integer_units(number, precision, scale),
-        ValueRef::Real(number) => float_units(number, precision, scale),
-        ValueRef::Text(text) => decimal_units(std::str::from_utf8(text).ok()?, precision, scale),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use tidelake_watermark::{Cursor, Kind, Value};
 use crate::catalogue::{Described, check_columns, describe};
 use crate::connection::{failure, open};
 use crate::dialect::{Plain, TIME_FUNCTION, literal, quote};
-use crate::forms::{cursor_forms, units};
+use crate::forms::{Units, cursor_forms, units};
 use crate::reader::read_by;
 use crate::source::time_columns;
 use crate::statement::Part;
@@ -42,7 +42,8 @@ pub(crate) fn find(path: &Path, request: &FindRequest) -> Result<Reading> {
         qualified(&Plain, &read.table)
     );
     let slice = Slice { number: 0, read, part: serde_json::Value::Null };
-    Ok(read_by(Arc::new(Mutex::new(connection)), slice, part, statement))
+    let connection = Arc::new(Mutex::new(connection));
+    Ok(read_by((connection, Units::default()), slice, part, statement))
 }
 
 /// One column of the key, and how its values are compared.

@@ -5,6 +5,7 @@
 //! whether all of them are of one class.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
@@ -19,6 +20,25 @@ use crate::times::{Form, Guess, decode};
 
 /// Rows at either end of a table at which its times are looked at.
 const SAMPLE: u32 = 100;
+
+/// The units that the slices of one snapshot found for columns that hold times as
+/// numbers, by column: the numbers of a column are of one unit, whichever slice they
+/// are in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Units(Arc<Mutex<BTreeMap<String, Form>>>);
+
+impl Units {
+    /// The unit of a column, where a slice found it.
+    pub(crate) fn known(&self, column: &str) -> Option<Form> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(column).copied()
+    }
+
+    /// Tells a unit that was found, and gives the one that was found first.
+    pub(crate) fn agree(&self, column: &str, found: Form) -> Form {
+        let mut units = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *units.entry(column.to_owned()).or_insert(found)
+    }
+}
 
 /// The stored form of the times among the cursor's columns. Fails where a
 /// column holds values that do not sort together, because some would be left

@@ -14,7 +14,7 @@ use crate::batches::Batcher;
 use crate::catalogue::describe;
 use crate::connection::failure;
 use crate::dialect::{Plain, Sorted, kind_of, quote};
-use crate::forms::cursor_forms;
+use crate::forms::{Units, cursor_forms};
 use crate::statement::{Part, below, condition};
 use crate::texts::shown;
 use crate::times::{Form, NANOS_PER_DAY, decode, parse};
@@ -118,9 +118,10 @@ fn value(
     let Some(row) = rows.next().map_err(failed).map_err(in_table)? else { return Ok(None) };
     let mut values = BTreeMap::new();
     if !read.columns.is_empty() {
-        let mut batcher = Batcher::new(&read, &Part::default(), &Counters::default())?;
+        let mut batcher =
+            Batcher::new(&read, &Part::default(), &Units::default(), &Counters::default())?;
         batcher.push(row).map_err(in_table)?;
-        if let Some(batch) = batcher.finish().map_err(in_table)? {
+        if let Some(batch) = batcher.finish().map_err(in_table)?.pop() {
             for column in &read.columns {
                 values.insert(column.name(), value_in(&batch, column.name(), cursor)?);
             }

@@ -1,8 +1,8 @@
 //! Reading from SQLite databases.
 //!
 //! One file is one source; its only schema is `main`. The file is opened
-//! read-only, and what is read is one read transaction, taken when the read is
-//! split and kept until its hold is dropped.
+//! read-only, and what is read is one state of it: read transactions that began
+//! together when the read was split and are kept until its hold is dropped.
 //!
 //! SQLite has no type for times: a column is read by the name it was declared
 //! with, and each cell by the form it is stored in. `README.md` has the table.
@@ -14,6 +14,7 @@ mod catalogue;
 mod cells;
 mod config;
 mod connection;
+mod cuts;
 pub mod demo;
 mod diagnose;
 mod dialect;
@@ -25,6 +26,7 @@ mod highest;
 mod misfit;
 mod numbers;
 mod reader;
+mod snapshot;
 mod source;
 mod statement;
 mod texts;

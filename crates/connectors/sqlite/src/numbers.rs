@@ -109,8 +109,12 @@ pub(crate) fn float_units(float: f64, precision: u8, scale: i8) -> Option<i128> 
 
 /// The one decimal of that scale that is stored as this float, as text.
 pub(crate) fn told_decimal(float: f64, scale: i8) -> Option<String> {
-    let closest = 10f64.powi(-i32::from(scale)) / f64::EPSILON;
-    if float.abs() >= closest { None } else { shortest_decimal(float) }
+    if float.abs() >= closest(scale) { None } else { shortest_decimal(float) }
+}
+
+/// Below, floats lie closer together than decimals of the scale.
+fn closest(scale: i8) -> f64 {
+    10f64.powi(-i32::from(scale)) / f64::EPSILON
 }
 
 /// A whole number as a count of units of the scale.
@@ -122,6 +126,120 @@ pub(crate) fn integer_units(number: i64, precision: u8, scale: i8) -> Option<i12
     let units = i128::from(number).checked_mul(factor)?;
     let limit = 10i128.checked_pow(u32::from(precision))?;
     (-limit < units && units < limit).then_some(units)
+}
+
+/// Added to a float below 2^50, this leaves its nearest whole number in the lowest
+/// bits.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+/// Floats below are rounded by [`ROUNDER`].
+const ROUNDED_END: f64 = 1_125_899_906_842_624.0;
+/// Digits of the largest power of ten that is an `i64`.
+const POWERS: u8 = 18;
+
+/// The decimals of a column: their precision and scale, and what is worked out once
+/// for the cells that are most frequent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decimals {
+    pub(crate) precision: u8,
+    pub(crate) scale: i8,
+    short: Option<Short>,
+}
+
+/// A scale and precision of few digits.
+#[derive(Debug, Clone, Copy)]
+struct Short {
+    /// Units of a one.
+    units: i64,
+    float_units: f64,
+    /// Counts of units are below.
+    limit: u64,
+    /// Floats whose decimals can be told are below.
+    told: f64,
+}
+
+impl Decimals {
+    pub(crate) fn new(precision: u8, scale: i8) -> Self {
+        let short = || {
+            let digits = u8::try_from(scale).ok().filter(|digits| *digits <= POWERS)?;
+            let units = 10i64.checked_pow(digits.into())?;
+            let limit = if precision <= POWERS { 10u64.pow(precision.into()) } else { 1 << 63 };
+            let float_units = 10f64.powi(digits.into());
+            Some(Short { units, float_units, limit, told: closest(scale) })
+        };
+        Self { precision, scale, short: short() }
+    }
+
+    /// A whole number as a count of units, as [`integer_units`] does.
+    pub(crate) fn of_integer(&self, number: i64) -> Option<i128> {
+        let short = || {
+            let short = self.short?;
+            let units = number.checked_mul(short.units)?;
+            (units.unsigned_abs() < short.limit).then_some(units)
+        };
+        match short() {
+            Some(units) => Some(units.into()),
+            None => integer_units(number, self.precision, self.scale),
+        }
+    }
+
+    /// A float as a count of units, as [`float_units`] does.
+    ///
+    /// The count that is nearest to the float is tried: it and the power of ten are
+    /// floats themselves, so that their quotient is the float that its decimal is
+    /// stored as, by the rule of division.
+    pub(crate) fn of_float(&self, float: f64) -> Option<i128> {
+        let short = || {
+            let short = self.short?;
+            let scaled = float * short.float_units;
+            if scaled.abs() >= ROUNDED_END || float.abs() >= short.told {
+                return None;
+            }
+            let rounded = scaled + ROUNDER;
+            let units = rounded.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
+            let is_it = (rounded - ROUNDER) / short.float_units == float;
+            (is_it && units.unsigned_abs() < short.limit).then_some(units)
+        };
+        match short() {
+            Some(units) => Some(units.into()),
+            None => float_units(float, self.precision, self.scale),
+        }
+    }
+
+    /// A text as a count of units, as [`decimal_units`] does.
+    pub(crate) fn of_text(&self, text: &[u8]) -> Option<i128> {
+        match self.of_short_text(text) {
+            Some(units) => Some(units.into()),
+            None => decimal_units(std::str::from_utf8(text).ok()?, self.precision, self.scale),
+        }
+    }
+
+    /// The same for at most as many digits as an `i64` surely holds.
+    fn of_short_text(&self, text: &[u8]) -> Option<i64> {
+        let short = self.short?;
+        let (negative, unsigned) = match text.split_first()? {
+            (b'-', rest) => (true, rest),
+            _ => (false, text),
+        };
+        if unsigned.len() > usize::from(POWERS) {
+            return None;
+        }
+        let (mut number, mut left, mut in_fraction, mut any) = (0i64, self.scale, false, false);
+        for byte in unsigned {
+            match byte {
+                b'0'..=b'9' => {
+                    number = number * 10 + i64::from(byte - b'0');
+                    left -= i8::from(in_fraction);
+                    any = true;
+                }
+                b'.' if !in_fraction => in_fraction = true,
+                _ => return None,
+            }
+        }
+        let missing = u32::try_from(left).ok()?;
+        let units = number.checked_mul(10i64.checked_pow(missing)?)?;
+        let units = if negative { -units } else { units };
+        (any && units.unsigned_abs() < short.limit).then_some(units)
+    }
 }
 
 #[cfg(test)]
@@ -195,6 +313,31 @@ mod tests {
             let float: f64 = text.parse().unwrap();
             if let Some(found) = float_units(float, 38, scale) {
                 prop_assert_eq!(found, i128::from(units));
+            }
+        }
+
+        #[test]
+        fn short_ways_give_what_the_long_ones_do(
+            number: i64, bits: u64, units in -100_000_000_000i64..100_000_000_000,
+            precision in 1u8..39, scale in -3i8..25, text in "[-+]?[0-9]{0,12}[.]?[0-9]{0,9}",
+        ) {
+            let decimals = Decimals::new(precision, scale);
+            let short = u32::try_from(units.unsigned_abs() % 20).unwrap();
+            for number in [number, number >> (short * 3), units, 0] {
+                let wanted = integer_units(number, precision, scale);
+                prop_assert_eq!(decimals.of_integer(number), wanted);
+            }
+            let decimal: f64 = format!("{units}e{}", -scale).parse().unwrap();
+            let cents: f64 = format!("{units}e-2").parse().unwrap();
+            let beside = [decimal.next_up(), decimal.next_down(), cents, cents.next_up()];
+            let others = [f64::from_bits(bits), f64::NAN, f64::INFINITY, -0.0, decimal];
+            for float in beside.into_iter().chain(others) {
+                let wanted = float_units(float, precision, scale);
+                prop_assert_eq!(decimals.of_float(float), wanted, "{} {}", float, scale);
+            }
+            for text in [text.clone(), format!("{units}"), format!("{text}x"), cents.to_string()] {
+                let wanted = decimal_units(&text, precision, scale);
+                prop_assert_eq!(decimals.of_text(text.as_bytes()), wanted, "{}", text);
             }
         }
 

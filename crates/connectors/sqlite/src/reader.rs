@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::batches::Batcher;
 use crate::connection::failure;
+use crate::forms::Units;
 use crate::statement::{Part, select};
 
 /// Batches that wait for their reader.
@@ -40,14 +41,19 @@ struct Feed {
 }
 
 /// Starts to read the slice in the connection's transaction.
-pub(crate) fn read(connection: Shared, slice: Slice, part: Part) -> Reading {
+pub(crate) fn read(snapshot: (Shared, Units), slice: Slice, part: Part) -> Reading {
     let statement = select(&slice, &part);
-    read_by(connection, slice, part, statement)
+    read_by(snapshot, slice, part, statement)
 }
 
 /// The same by a statement of the caller's, which selects what that of the slice
 /// would.
-pub(crate) fn read_by(connection: Shared, slice: Slice, part: Part, statement: String) -> Reading {
+pub(crate) fn read_by(
+    (connection, units): (Shared, Units),
+    slice: Slice,
+    part: Part,
+    statement: String,
+) -> Reading {
     let schema = slice.read.schema();
     let counters = Counters::default();
     let (sender, batches) = mpsc::channel(QUEUE);
@@ -56,9 +62,11 @@ pub(crate) fn read_by(connection: Shared, slice: Slice, part: Part, statement: S
     let counted = counters.clone();
     let thread = tokio::task::spawn_blocking(move || {
         let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) =
-            produce(&connection, &slice, &part, &statement, &counted, &sender, stopped)
-        {
+        let batcher = Batcher::new(&slice.read, &part, &units, &counted);
+        let read = batcher.and_then(|batcher| {
+            produce(&connection, &slice, batcher, &statement, &sender, stopped)
+        });
+        if let Err(error) = read {
             let error = error.in_table(&slice.read.table).in_slice(slice.number);
             // Nobody listens where the stream was dropped.
             let _ = sender.blocking_send(Err(error));
@@ -85,15 +93,14 @@ fn stream_of(feed: Feed) -> BatchStream {
 fn produce(
     connection: &Connection,
     slice: &Slice,
-    part: &Part,
+    batcher: Batcher,
     statement: &str,
-    counters: &Counters,
     sender: &mpsc::Sender<Result<RecordBatch>>,
     stopped: Arc<AtomicBool>,
 ) -> Result<()> {
     let stop = move || stopped.load(Ordering::Relaxed);
     connection.progress_handler(STEPS, Some(stop)).map_err(failed)?;
-    let read = step(connection, slice, part, statement, counters, sender);
+    let read = step(connection, slice, batcher, statement, sender);
     connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
     read
 }
@@ -101,23 +108,24 @@ fn produce(
 fn step(
     connection: &Connection,
     slice: &Slice,
-    part: &Part,
+    mut batcher: Batcher,
     statement: &str,
-    counters: &Counters,
     sender: &mpsc::Sender<Result<RecordBatch>>,
 ) -> Result<()> {
     tracing::debug!(table = %slice.read.table, slice = slice.number, statement, "reading");
-    let mut batcher = Batcher::new(&slice.read, part, counters)?;
     let mut statement = connection.prepare(statement).map_err(failed)?;
     let mut rows = statement.query([]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
-        if let Some(batch) = batcher.push(row)?
-            && sender.blocking_send(Ok(batch)).is_err()
-        {
-            return Ok(());
+        if !batcher.push(row)? {
+            continue;
+        }
+        for batch in batcher.finish()? {
+            if sender.blocking_send(Ok(batch)).is_err() {
+                return Ok(());
+            }
         }
     }
-    if let Some(batch) = batcher.finish()? {
+    for batch in batcher.finish()? {
         let _ = sender.blocking_send(Ok(batch));
     }
     Ok(())

@@ -1,9 +1,8 @@
 //! The source: one database file.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
@@ -12,53 +11,19 @@ use tidelake_connector::{
     Capabilities, ClockReading, ClockRequest, DiagnosedTable, FindRequest, Finding, Highest,
     HighestRequest, Reading, Slices, Source, SplitRequest, TableFilter,
 };
-use tidelake_model::{Column, Error, ErrorKind, Result, Slice, Table};
+use tidelake_model::{Column, Error, ErrorKind, ReadMethod, Result, Slice, Table, TableRead};
 use tidelake_watermark::{Fence, Kind, Value};
 
 use crate::catalogue::{check_columns, describe, tables};
 use crate::connection::{failure, open};
+use crate::cuts::cuts;
 use crate::diagnose::diagnose;
 use crate::find::find;
 use crate::forms::{cursor_forms, units};
-use crate::reader::{Shared, read};
-use crate::statement::{Part, select};
+use crate::reader::read;
+use crate::snapshot::{self, Snapshots};
+use crate::statement::{Part, RowRange, select};
 use crate::{blocking, highest};
-
-/// The snapshots that are held, by their number.
-#[derive(Default)]
-struct Snapshots {
-    held: Mutex<HashMap<u64, Shared>>,
-    last: AtomicU64,
-}
-
-/// Keeps a snapshot in its place until it is dropped.
-struct SnapshotHold {
-    snapshots: Arc<Snapshots>,
-    number: u64,
-}
-
-impl Drop for SnapshotHold {
-    fn drop(&mut self) {
-        let connection = {
-            let mut held = self.snapshots.held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.remove(&self.number)
-        };
-        // Closing may wait for the disk, which nobody else should have to.
-        drop(connection);
-    }
-}
-
-impl Snapshots {
-    fn keep(self: &Arc<Self>, connection: Shared) -> SnapshotHold {
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(number, connection);
-        SnapshotHold { snapshots: self.clone(), number }
-    }
-
-    fn get(&self, number: u64) -> Option<Shared> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
-    }
-}
 
 /// Reads from one database file.
 pub(crate) struct SqliteSource {
@@ -87,13 +52,67 @@ pub(crate) fn time_columns<'a>(columns: &'a [Column], cursor: &BTreeSet<&str>) -
     columns.iter().filter(is_time).map(Column::name).collect()
 }
 
+/// How many slices a read may become.
+fn most_slices(request: &SplitRequest) -> u32 {
+    let is_open = |read: &TableRead| read.range.as_ref().is_none_or(|range| range.low.is_none());
+    match request.method {
+        // A window above a lower bound is read by an index, if there is one; cut by
+        // the place of its rows it would be a look at the whole table.
+        _ if !is_open(&request.read) => 1,
+        ReadMethod::None => 1,
+        ReadMethod::Auto | ReadMethod::Physical | ReadMethod::Range => request.degree.max(1),
+    }
+}
+
+fn split(path: &Path, request: SplitRequest, snapshots: &Arc<Snapshots>) -> Result<Slices> {
+    let wanted = most_slices(&request);
+    let mut connections = snapshot::begin(path, usize::try_from(wanted).unwrap_or(usize::MAX))?;
+    let Some(connection) = connections.first() else {
+        return Err(Error::new(ErrorKind::Internal, "a snapshot without a connection"));
+    };
+    let read = request.read;
+    let described = describe(connection, &read.table)?;
+    check_columns(&described.table, &read.columns)?;
+    let mut part = Part { row_number: described.row_number.map(str::to_owned), ..Part::default() };
+    let mut in_cursor = BTreeSet::new();
+    if let Some(cursor) = &read.cursor {
+        in_cursor.extend(cursor.cursor.columns().iter().map(String::as_str));
+        part.cursor_forms = cursor_forms(connection, &described.table, cursor)?;
+    }
+    let times = time_columns(&read.columns, &in_cursor);
+    part.units = units(connection, &described, &times)?;
+    drop(in_cursor);
+    let cut = match described.row_number {
+        Some(row_number) if connections.len() > 1 => {
+            cuts(connection, &read.table, row_number, wanted)
+                .map_err(|error| failure(error, "cannot see how the table's rows are numbered"))?
+        }
+        _ => vec![],
+    };
+    let ranges = RowRange::between(&cut);
+    connections.truncate(ranges.len());
+
+    let hold = snapshots.keep(connections);
+    part.snapshot = hold.number;
+    let mut slices = Vec::with_capacity(ranges.len());
+    for (number, (reader, rows)) in (0..).zip(ranges.into_iter().enumerate()) {
+        let part =
+            serde_json::to_value(Part { reader, rows, ..part.clone() }).map_err(|error| {
+                Error::new(ErrorKind::Internal, "the slice cannot be written").with_source(error)
+            })?;
+        slices.push(Slice { number, read: read.clone(), part });
+    }
+    let columns = described.table.columns.iter().map(|it| it.name().to_owned()).collect();
+    Ok(Slices { slices, columns, hold: Box::new(hold) })
+}
+
 #[async_trait]
 impl Source for SqliteSource {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             rows_commit_out_of_order: false,
             has_fence: false,
-            parallel_slices: false,
+            parallel_slices: true,
             composite_cursor: true,
             fallback_cursor: true,
             schemas: false,
@@ -136,35 +155,12 @@ impl Source for SqliteSource {
     }
 
     async fn split(&self, request: &SplitRequest) -> Result<Slices> {
-        let (path, read) = (self.path.clone(), request.read.clone());
-        check(&read)?;
+        check(&request.read)?;
+        let (path, request) = (self.path.clone(), request.clone());
         let snapshots = self.snapshots.clone();
         blocking(move || {
-            let connection = open(&path)?;
-            let failed = |error| failure(error, "cannot take a snapshot").in_table(&read.table);
-            // The transaction sees what is committed at its first look.
-            connection.execute_batch("BEGIN").map_err(failed)?;
-            let described = describe(&connection, &read.table)?;
-            check_columns(&described.table, &read.columns)?;
-            let mut part =
-                Part { row_number: described.row_number.map(str::to_owned), ..Part::default() };
-            let mut in_cursor = BTreeSet::new();
-            if let Some(cursor) = &read.cursor {
-                in_cursor.extend(cursor.cursor.columns().iter().map(String::as_str));
-                part.cursor_forms = cursor_forms(&connection, &described.table, cursor)?;
-            }
-            let times = time_columns(&read.columns, &in_cursor);
-            part.units = units(&connection, &described, &times)?;
-
-            let hold = snapshots.keep(Arc::new(Mutex::new(connection)));
-            part.snapshot = hold.number;
-            let part = serde_json::to_value(&part).map_err(|error| {
-                Error::new(ErrorKind::Internal, "the slice cannot be written").with_source(error)
-            })?;
-            drop(in_cursor);
-            let slice = Slice { number: 0, read, part };
-            let columns = described.table.columns.iter().map(|it| it.name().to_owned()).collect();
-            Ok(Slices { slices: vec![slice], columns, hold: Box::new(hold) })
+            let table = request.read.table.clone();
+            split(&path, request, &snapshots).map_err(|error| error.in_table(&table))
         })
         .await
     }
@@ -172,14 +168,14 @@ impl Source for SqliteSource {
     async fn read(&self, slice: &Slice) -> Result<Reading> {
         check(&slice.read)?;
         let part = part_of(slice)?;
-        let Some(connection) = self.snapshots.get(part.snapshot) else {
+        let Some(snapshot) = self.snapshots.get(part.snapshot, part.reader) else {
             let message = "the snapshot of this slice is gone";
             return Err(Error::new(ErrorKind::Unavailable, message)
                 .with_hint("read the window again from the start")
                 .in_table(&slice.read.table)
                 .in_slice(slice.number));
         };
-        Ok(read(connection, slice.clone(), part))
+        Ok(read(snapshot, slice.clone(), part))
     }
 
     async fn find(&self, request: &FindRequest) -> Result<Reading> {

@@ -10,7 +10,7 @@ use tidelake_connector::sql::{not_null_condition, null_condition, qualified, ran
 use tidelake_model::{CursorRead, Slice};
 use tidelake_watermark::{Bound, Cursor, Kind, Range, Value};
 
-use crate::dialect::{Plain, Sorted, TIME_FUNCTION, kind_of, quote};
+use crate::dialect::{Plain, Sorted, TIME_FUNCTION, kind_of, literal, quote};
 use crate::numbers::exact_float;
 use crate::times::{
     Form, JULIAN_EPOCH_MILLIS, LAST_DAY, NANOS_PER_DAY, NANOS_PER_SECOND, decode, print, print_date,
@@ -22,12 +22,42 @@ use crate::times::{
 pub(crate) struct Part {
     /// The snapshot.
     pub(crate) snapshot: u64,
+    /// Which of the snapshot's connections reads it.
+    pub(crate) reader: usize,
+    /// The rows that belong to it.
+    pub(crate) rows: RowRange,
     /// The name under which a row's number is read.
     pub(crate) row_number: Option<String>,
     /// The stored form of the cursor's times, by column.
     pub(crate) cursor_forms: BTreeMap<String, Form>,
     /// The unit in which other columns hold times as numbers, where it is known.
     pub(crate) units: BTreeMap<String, Form>,
+}
+
+/// Rows by their number, `(after, to]`; open where there is no end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowRange {
+    pub(crate) after: Option<i64>,
+    pub(crate) to: Option<i64>,
+}
+
+impl RowRange {
+    /// The ranges between ascending numbers, which have every row in one of them.
+    pub(crate) fn between(cuts: &[i64]) -> Vec<Self> {
+        let low = std::iter::once(None).chain(cuts.iter().copied().map(Some));
+        let high = cuts.iter().copied().map(Some).chain(std::iter::once(None));
+        low.zip(high).map(|(after, to)| Self { after, to }).collect()
+    }
+
+    /// True for the rows; `None` where that is every one.
+    fn condition(self, row_number: &str) -> Option<String> {
+        let number = |number: i64| literal(&Value::Integer(number.into()));
+        let after = self.after.map(|after| format!("{row_number} > {}", number(after)));
+        let to = self.to.map(|to| format!("{row_number} <= {}", number(to)));
+        let both: Vec<_> = after.into_iter().chain(to).collect();
+        (!both.is_empty()).then(|| both.join(" AND "))
+    }
 }
 
 /// Gives the connection [`TIME_FUNCTION`]: the time in a cell of a form as text
@@ -52,9 +82,21 @@ pub(crate) fn select(slice: &Slice, part: &Part) -> String {
     let condition = cursor.and_then(|cursor| {
         condition(cursor, read.range.as_ref(), read.null_cursors, &part.cursor_forms)
     });
-    if let Some(condition) = condition {
-        statement.push_str(&format!(" WHERE {condition}"));
-    }
+    let rows = part.row_number.as_ref().and_then(|number| part.rows.condition(number));
+    let conditions = match (condition, rows) {
+        (None, None) => return statement,
+        (Some(condition), None) => condition,
+        // The rows of a slice lie together in the table, and in no index.
+        (None, Some(rows)) => {
+            statement.push_str(" NOT INDEXED");
+            rows
+        }
+        (Some(condition), Some(rows)) => {
+            statement.push_str(" NOT INDEXED");
+            format!("{rows} AND ({condition})")
+        }
+    };
+    statement.push_str(&format!(" WHERE {conditions}"));
     statement
 }
 

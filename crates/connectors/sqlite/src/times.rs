@@ -300,6 +300,51 @@ pub(crate) fn parse(text: &[u8]) -> Option<i128> {
     in_range(midnight + seconds * NANOS_PER_SECOND + i128::from(fraction))
 }
 
+/// The day of a text that is a date and nothing more; `None` leaves the text to
+/// [`parse`], which finds the same.
+pub(crate) fn plain_day(text: &[u8]) -> Option<i32> {
+    let date: &[u8; 10] = text.try_into().ok()?;
+    let [a, b, c, d, b'-', e, f, b'-', g, h] = date else { return None };
+    let year = pair(*a, *b)? * 100 + pair(*c, *d)?;
+    i32::try_from(days_of(year, pair(*e, *f)?, pair(*g, *h)?)?).ok()
+}
+
+/// The microseconds of a text such as `2026-11-30 09:15:00.123456`, with a fraction
+/// of six digits at most and without a zone other than `Z`; `None` as above.
+pub(crate) fn plain_micros(text: &[u8]) -> Option<i64> {
+    let (day, rest) = text.split_at_checked(10)?;
+    let day = i64::from(plain_day(day)?);
+    let (time, rest) = rest.split_at_checked(9)?;
+    let time: &[u8; 9] = time.try_into().ok()?;
+    let [b' ' | b'T', a, b, b':', c, d, b':', e, f] = time else { return None };
+    let (hour, minute, second) = (pair(*a, *b)?, pair(*c, *d)?, pair(*e, *f)?);
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let rest = rest.strip_suffix(b"Z").unwrap_or(rest);
+    let mut micros = 0;
+    if let Some((first, digits)) = rest.split_first() {
+        if *first != b'.' || digits.is_empty() || digits.len() > 6 {
+            return None;
+        }
+        let mut unit = 100_000;
+        for digit in digits {
+            micros += i64::from(single(*digit)?) * unit;
+            unit /= 10;
+        }
+    }
+    Some((((day * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+fn single(digit: u8) -> Option<u8> {
+    let number = digit.wrapping_sub(b'0');
+    (number <= 9).then_some(number)
+}
+
+fn pair(tens: u8, ones: u8) -> Option<i64> {
+    Some(i64::from(single(tens)?) * 10 + i64::from(single(ones)?))
+}
+
 /// Nanoseconds of a fraction; beyond nine digits only zeros are exact.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -368,6 +413,30 @@ mod tests {
         match Value::parse(Kind::Timestamp, text).unwrap() {
             Value::Timestamp(nanos) => nanos,
             _ => unreachable!(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn short_ways_give_what_the_long_one_does(
+            text in "[0-9]{4}-[01][0-9]-[0-3][0-9]([ Tt][0-2][0-9]:[0-6][0-9](:[0-6][0-9]([.][0-9]{0,8})?)?)?[Zz]?",
+            micros in -62_167_219_200_000_000i64..253_402_300_800_000_000,
+        ) {
+            let nanos = i128::from(micros) * 1_000;
+            let printed = print(nanos);
+            for text in [&text, &printed[..26], &printed[..19], &printed[..10]] {
+                let long = parse(text.as_bytes());
+                if let Some(day) = plain_day(text.as_bytes()) {
+                    prop_assert_eq!(Some(i128::from(day) * NANOS_PER_DAY), long, "{}", text);
+                }
+                if let Some(micros) = plain_micros(text.as_bytes()) {
+                    prop_assert_eq!(Some(i128::from(micros) * 1_000), long, "{}", text);
+                }
+            }
+            // They are taken where the text is what it usually is.
+            prop_assert_eq!(plain_micros(&printed.as_bytes()[..26]), Some(micros));
+            let day = i32::try_from(nanos.div_euclid(NANOS_PER_DAY)).unwrap();
+            prop_assert_eq!(plain_day(&printed.as_bytes()[..10]), Some(day));
         }
     }
 

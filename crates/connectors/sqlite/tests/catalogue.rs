@@ -173,7 +173,7 @@ async fn a_file_that_is_deleted_or_cut_off_is_an_error() {
          INSERT INTO t SELECT printf('%.*c', 200, 'x') FROM n",
     );
     let read = database.whole("t").await;
-    let slices = database.split(&read).await.unwrap();
+    let slices = database.split_by(&read, 1).await.unwrap();
     let file = fs::OpenOptions::new().write(true).open(&database.path).unwrap();
     file.set_len(100_000).unwrap();
     let reading = database.source.read(&slices.slices[0]).await.unwrap();

@@ -29,7 +29,7 @@ async fn read_as(
         column.chosen = true;
     }
     read.policies = policies;
-    let slices = database.split(&read).await?;
+    let slices = database.split_by(&read, 1).await?;
     let reading = database.source.read(&slices.slices[0]).await?;
     let batches = reading.batches.try_collect::<Vec<_>>().await?;
     let rows = batches.iter().flat_map(cells).map(|mut row| row.remove(0)).collect();

@@ -111,7 +111,7 @@ async fn infinite_decimals_follow_the_policy() {
     let error = database.rows(&TableRead { policies, ..read.clone() }).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data);
 
-    let slices = database.split(&read).await.unwrap();
+    let slices = database.split_by(&read, 1).await.unwrap();
     let reading = database.source.read(&slices.slices[0]).await.unwrap();
     futures::TryStreamExt::try_collect::<Vec<_>>(reading.batches).await.unwrap();
     let counts = reading.counters.snapshot();

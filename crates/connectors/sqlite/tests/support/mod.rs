@@ -78,13 +78,25 @@ impl Database {
     }
 
     pub(crate) async fn split(&self, read: &TableRead) -> Result<Slices> {
+        self.split_by(read, 4).await
+    }
+
+    pub(crate) async fn split_by(&self, read: &TableRead, degree: u32) -> Result<Slices> {
         let request =
-            SplitRequest { read: read.clone(), degree: 4, method: ReadMethod::Auto, key: None };
+            SplitRequest { read: read.clone(), degree, method: ReadMethod::Auto, key: None };
         self.source.split(&request).await
     }
 
     pub(crate) async fn batches(&self, read: &TableRead) -> Result<Vec<RecordBatch>> {
-        let slices = self.split(read).await?;
+        self.batches_by(read, 4).await
+    }
+
+    pub(crate) async fn batches_by(
+        &self,
+        read: &TableRead,
+        degree: u32,
+    ) -> Result<Vec<RecordBatch>> {
+        let slices = self.split_by(read, degree).await?;
         let mut batches = vec![];
         for slice in &slices.slices {
             let reading = self.source.read(slice).await?;
