@@ -2,11 +2,24 @@
 
 use std::fmt::Debug;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tidelake_model::{Latest, Manifest, Owner, Result};
+use tidelake_model::{Compression, Latest, Manifest, Owner, Result};
 
 use crate::documents::{Checkpoint, parse, print};
+
+/// The Parquet file that a writer makes of some batches.
+pub fn encoded(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    compression: Compression,
+    memory_bytes: usize,
+) -> Result<Vec<u8>> {
+    let parts = crate::parquet::encode(schema, batches, compression, memory_bytes)?;
+    Ok(parts.concat())
+}
 
 /// Reads bytes as each of the lake's documents. Those that they are come printed,
 /// and with whether what was printed is read as the same.

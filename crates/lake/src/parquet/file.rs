@@ -1,8 +1,11 @@
 //! One Parquet file being encoded.
 
-use ::parquet::arrow::ArrowWriter;
-use ::parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
-use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use std::sync::Arc;
+
+use ::parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
+use ::parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::ColumnPath;
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
@@ -10,6 +13,8 @@ use bytes::Bytes;
 use tidelake_model::{Compression, Error, ErrorKind, Result};
 
 use super::failed;
+use super::pages::{Codec, parquet_codec};
+use super::row_group::RowGroup;
 use super::sink::Sink;
 
 /// Most rows of a row group.
@@ -22,12 +27,18 @@ const ROW_GROUP_BYTES: usize = 128 << 20;
 /// holds only between calls.
 const SLICE_BYTES: usize = 8 << 20;
 
-/// Average size of a value from which a column gets no dictionary.
+/// Average size of a value from which a column gets no dictionary, where the Parquet
+/// crate encodes it.
 const WIDE_VALUE: usize = 512;
 
 /// A file being encoded.
 pub(super) struct ParquetFile {
-    writer: ArrowWriter<Sink>,
+    writer: SerializedFileWriter<Sink>,
+    schema: SchemaRef,
+    factory: ArrowRowGroupWriterFactory,
+    codec: Codec,
+    row_group: Option<RowGroup>,
+    row_groups: usize,
     row_group_bytes: usize,
 }
 
@@ -40,10 +51,20 @@ impl ParquetFile {
         memory_bytes: usize,
         first: &RecordBatch,
     ) -> Result<Self> {
-        let properties = properties(compression, &schema, first)?;
-        let writer = ArrowWriter::try_new(Sink::default(), schema, Some(properties));
+        let begin = |error| failed("begin a Parquet file", error);
+        let mut properties = properties(compression, &schema, first)?;
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+        let converter = ArrowSchemaConverter::new().with_coerce_types(properties.coerce_types());
+        let root = converter.convert(&schema).map_err(begin)?.root_schema_ptr();
+        let writer = SerializedFileWriter::new(Sink::default(), root, Arc::new(properties));
+        let writer = writer.map_err(begin)?;
         Ok(Self {
-            writer: writer.map_err(|error| failed("begin a Parquet file", error))?,
+            factory: ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&schema)),
+            writer,
+            schema,
+            codec: Codec::new(compression)?,
+            row_group: None,
+            row_groups: 0,
             // A row group is held twice for a moment, while it goes to the sink.
             row_group_bytes: (memory_bytes / 2).clamp(1 << 20, ROW_GROUP_BYTES),
         })
@@ -51,15 +72,39 @@ impl ParquetFile {
 
     /// Bytes that the file would have if it ended here, about.
     pub(super) fn bytes(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+        let encoded = self.row_group.as_ref().map_or(0, RowGroup::encoded);
+        (self.writer.bytes_written() + encoded) as u64
     }
 
     /// Encodes some rows.
     pub(super) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        let encode = |error| failed("encode rows", error);
-        self.writer.write(rows).map_err(encode)?;
-        if self.writer.memory_size() >= self.row_group_bytes {
-            self.writer.flush().map_err(encode)?;
+        let mut from = 0;
+        while from < rows.num_rows() {
+            let group = match &mut self.row_group {
+                Some(group) => group,
+                none => none.insert(RowGroup::new(
+                    &self.schema,
+                    self.writer.schema_descr(),
+                    &self.factory,
+                    self.row_groups,
+                    self.row_group_bytes,
+                )?),
+            };
+            let room = ROW_GROUP_ROWS.saturating_sub(group.rows()).max(1);
+            let count = room.min(rows.num_rows() - from);
+            group.write(&rows.slice(from, count), &mut self.codec)?;
+            from += count;
+            if group.rows() >= ROW_GROUP_ROWS || group.memory() >= self.row_group_bytes {
+                self.end_row_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> Result<()> {
+        if let Some(group) = self.row_group.take() {
+            self.row_groups += 1;
+            group.finish(&mut self.writer, &mut self.codec)?;
         }
         Ok(())
     }
@@ -70,9 +115,9 @@ impl ParquetFile {
     }
 
     /// Writes the footer; the sink is to be emptied afterwards.
-    pub(super) fn finish(self) -> Result<Sink> {
-        let finish = |error| failed("end a Parquet file", error);
-        self.writer.into_inner().map_err(finish)
+    pub(super) fn finish(mut self) -> Result<Sink> {
+        self.end_row_group()?;
+        self.writer.into_inner().map_err(|error| failed("end a Parquet file", error))
     }
 
     /// Cuts a batch so that little is encoded at once.
@@ -99,43 +144,30 @@ fn properties(
     schema: &SchemaRef,
     first: &RecordBatch,
 ) -> Result<WriterProperties> {
-    let codec = match compression {
-        Compression::Zstd => {
-            let level = ZstdLevel::try_new(1);
-            Codec::ZSTD(level.map_err(|error| failed("set the codec", error))?)
-        }
-        Compression::Snappy => Codec::SNAPPY,
-        Compression::Gzip => Codec::GZIP(GzipLevel::default()),
-        Compression::Lz4 => Codec::LZ4_RAW,
-        Compression::None => Codec::UNCOMPRESSED,
-    };
     let builder = WriterProperties::builder()
-        .set_compression(codec)
+        .set_compression(parquet_codec(compression)?)
         .set_created_by(format!("tidelake {}", env!("CARGO_PKG_VERSION")))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::Chunk);
-    let builder = schema.fields().iter().zip(first.columns()).try_fold(
-        builder,
-        |builder: WriterPropertiesBuilder, (field, column)| {
-            let is_bytes = matches!(
-                field.data_type(),
-                DataType::Utf8
-                    | DataType::LargeUtf8
-                    | DataType::Utf8View
-                    | DataType::Binary
-                    | DataType::LargeBinary
-                    | DataType::BinaryView
-            );
-            let bytes = column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
-            let values = column.len() - column.null_count();
-            Ok::<_, Error>(if is_bytes && bytes / values.max(1) >= WIDE_VALUE {
-                let path = ColumnPath::new(vec![field.name().clone()]);
-                builder.set_column_dictionary_enabled(path, false)
-            } else {
-                builder
-            })
-        },
-    )?;
+    let columns = schema.fields().iter().zip(first.columns());
+    let wide = columns.filter(|(field, column)| {
+        let is_bytes = matches!(
+            field.data_type(),
+            DataType::Utf8
+                | DataType::LargeUtf8
+                | DataType::Utf8View
+                | DataType::Binary
+                | DataType::LargeBinary
+                | DataType::BinaryView
+        );
+        let bytes = column.to_data().get_slice_memory_size().unwrap_or(usize::MAX);
+        let values = column.len() - column.null_count();
+        is_bytes && bytes / values.max(1) >= WIDE_VALUE
+    });
+    let builder = wide.fold(builder, |builder, (field, _)| {
+        let path = ColumnPath::new(vec![field.name().clone()]);
+        builder.set_column_dictionary_enabled(path, false)
+    });
     Ok(builder.build())
 }
 

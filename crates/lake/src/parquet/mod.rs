@@ -1,15 +1,21 @@
 //! Parquet files: written in a bounded amount of memory, and read back.
 
 mod file;
+mod pages;
 mod reader;
+mod row_group;
 mod sink;
 mod upload;
 mod widen;
 mod writer;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use tidelake_model::{Error, ErrorKind, Result};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use tidelake_model::{Compression, Error, ErrorKind, Result};
 use tidelake_watermark::Position;
 
 pub(crate) use reader::read_files;
@@ -52,6 +58,30 @@ fn pick(
         Error::new(ErrorKind::Data, "cursor values cannot be compared").with_source(error)
     })?;
     Ok(if order == wanted { right } else { left })
+}
+
+/// A whole file in memory, encoded as a writer does it.
+pub(crate) fn encode(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    compression: Compression,
+    memory_bytes: usize,
+) -> Result<Vec<Bytes>> {
+    file::check_schema(schema)?;
+    let Some(first) = batches.first() else { return Ok(Vec::new()) };
+    let mut file = file::ParquetFile::new(Arc::clone(schema), compression, memory_bytes, first)?;
+    let mut parts = Vec::new();
+    for batch in batches {
+        file::check_batch(schema, batch)?;
+        for slice in file.slices(batch)? {
+            file.write(&slice)?;
+            parts.extend(std::iter::from_fn(|| file.take_full()));
+        }
+    }
+    let mut sink = file.finish()?;
+    parts.extend(std::iter::from_fn(|| sink.take_full()));
+    parts.extend(sink.take_rest());
+    Ok(parts)
 }
 
 /// What a failed Parquet operation means; an error of ours inside it comes out.
