@@ -78,8 +78,8 @@ fuzz-keep: ## add to fuzz/corpus what `make fuzz` found that reaches new code
 			fuzz/corpus/$$target target/fuzz/$$target/corpus 2>&1 | grep -a 'new features added'; done
 
 .PHONY: bench
-bench: ## measure against other tools: SF=1 ROUNDS=5 ONLY=part,part BENCH_DIR=folder
-	SF='$(SF)' ROUNDS='$(ROUNDS)' ONLY='$(ONLY)' BENCH_DIR='$(BENCH_DIR)' bench/run all
+bench: ## measure against other tools: SF=1 ROUNDS=5 ONLY=part,part WITH=tool,tool
+	SF='$(SF)' ROUNDS='$(ROUNDS)' ONLY='$(ONLY)' WITH='$(WITH)' BENCH_DIR='$(BENCH_DIR)' bench/run all
 
 .PHONY: typos
 typos: ## misspelled words

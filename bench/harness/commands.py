@@ -6,7 +6,7 @@ import shutil
 
 from harness import install, load, machine, report as reports, servers, tables
 from harness.rounds import Part
-from harness.settings import BENCH, FOLDER, ONLY, PASSWORD, RESULTS, SCALE, USER, dataset, fail, say, small_scale
+from harness.settings import BENCH, FOLDER, ONLY, PASSWORD, RESULTS, SCALE, TRIAL, USER, dataset, fail, say, small_scale
 
 # In the order of the results.
 PARTS = [
@@ -29,6 +29,8 @@ def everything():
     if unknown:
         fail(f"no part is called {', '.join(unknown)}; there are: {', '.join(PARTS)}")
     chosen = modules(ONLY or PARTS)
+    for module in chosen.values():
+        module.CONTESTANTS = [peer for peer in module.CONTESTANTS if peer.NAME in (TRIAL or [peer.NAME])]
     need_room()
     install.environment("reader")
     for peer in {peer.NAME: peer for module in chosen.values() for peer in module.CONTESTANTS}.values():
@@ -42,7 +44,8 @@ def everything():
             part.keep(about=machine.about(module))
             module.measure(part)
             part.done()
-            report()
+            if not TRIAL:
+                report()
     finally:
         if not found_up:
             servers.down()

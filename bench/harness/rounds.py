@@ -7,7 +7,7 @@ import time
 from harness import check
 from harness.jobs import Workplace, readable
 from harness.measure import run
-from harness.settings import RESULTS, ROUNDS, SCALE, SLOW_FACTOR, say
+from harness.settings import RESULTS, ROUNDS, SCALE, SLOW_FACTOR, TRIAL, say
 
 
 class Part:
@@ -15,8 +15,9 @@ class Part:
 
     def __init__(self, name):
         self.name = name
-        self.file = RESULTS / f"{name}.jsonl"
-        RESULTS.mkdir(parents=True, exist_ok=True)
+        folder = RESULTS / "trial" if TRIAL else RESULTS
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / f"{name}.jsonl"
         self.half = self.file.with_suffix(".half")
         self.half.unlink(missing_ok=True)
 

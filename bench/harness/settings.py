@@ -11,6 +11,8 @@ RESULTS = BENCH / "results"
 SCALE = os.environ.get("SF") or "1"
 ROUNDS = int(os.environ.get("ROUNDS") or "5")
 ONLY = [name for name in (os.environ.get("ONLY") or "").split(",") if name]
+# Only these contestants, for a trial: its results stand apart and in no report.
+TRIAL = [name for name in (os.environ.get("WITH") or "").split(",") if name]
 TIDELAKE = ROOT / "target" / "release" / "tidelake"
 
 # A peer that took so many times as long as the fastest is measured once.

@@ -11,4 +11,4 @@ CONTESTANTS = [peer_floor, peer_tidelake, peer_duckdb, peer_connectorx, peer_pol
 
 def measure(part):
     database = load.tpch("postgres", SCALE)
-    rounds.alternate(part, CONTESTANTS, {"": Job("postgres", database, tables.TPCH)})
+    rounds.alternate(part, CONTESTANTS, {"": Job("postgres", database, tables.TPCH, tables_at_once=4)})
