@@ -5,7 +5,7 @@
 //! the slices become about equal however sparse the numbers; that the slices tile
 //! does not depend on it.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use tidelake_connector::sql::qualified;
 use tidelake_model::TableName;
 
@@ -58,11 +58,12 @@ pub(crate) fn cuts(
     parts: u32,
 ) -> rusqlite::Result<Vec<i64>> {
     let from = qualified(&Plain, table);
-    // No index is smaller than the part of the table that is read here.
-    let ends = format!("SELECT min({row_number}), max({row_number}) FROM {from} NOT INDEXED");
-    let ends: Option<(Option<i64>, Option<i64>)> =
-        connection.query_row(&ends, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((Some(lowest), Some(highest))) = ends else { return Ok(vec![]) };
+    // Asked for both at once, SQLite would look at every row.
+    let end = |function: &str| -> rusqlite::Result<Option<i64>> {
+        let end = format!("SELECT {function}({row_number}) FROM {from} NOT INDEXED");
+        connection.query_row(&end, [], |row| row.get(0))
+    };
+    let (Some(lowest), Some(highest)) = (end("min")?, end("max")?) else { return Ok(vec![]) };
     let mut look = connection.prepare(&format!(
         "SELECT min(number), max(number), count(*) FROM (SELECT {row_number} AS number \
          FROM {from} NOT INDEXED WHERE {row_number} >= ?1 ORDER BY {row_number} LIMIT {LOOK})"
