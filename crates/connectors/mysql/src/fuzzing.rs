@@ -54,5 +54,5 @@ pub async fn read(
     for statement in before {
         connection.run(statement).await?;
     }
-    connection.read(statement, &[], plan, Box::new(drop)).await
+    connection.read(statement, plan, Box::new(drop)).await
 }

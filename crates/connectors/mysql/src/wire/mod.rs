@@ -5,11 +5,12 @@ mod line;
 mod login;
 mod named;
 mod packets;
-mod parameter;
 mod pins;
 mod rows;
 mod rsa;
 mod stall;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,6 @@ use stall::still_works;
 pub(crate) use answer::{End, Greeting, Prepared, Switch, column, text_row};
 pub(crate) use named::NamedRow;
 pub(crate) use packets::PacketBuffer;
-pub(crate) use parameter::Parameter;
 
 const QUERY: u8 = 0x03;
 /// A server that wants to read one of our files.
@@ -175,11 +175,10 @@ impl RowConnection {
     pub(crate) async fn read(
         self,
         statement: &str,
-        parameters: &[Parameter],
         plan: DecodePlan,
         give_back: GiveBack,
     ) -> Result<BatchStream> {
-        let reader = rows::RowReader::start(self, statement, parameters, &plan, give_back).await?;
+        let reader = rows::RowReader::start(self, statement, &plan, give_back).await?;
         Ok(reader.into_stream())
     }
 }

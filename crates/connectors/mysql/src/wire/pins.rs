@@ -7,7 +7,7 @@ use crate::config::MysqlConfig;
 const PATIENCE: &str = "604800";
 
 /// Settings that both families know.
-const PINNED: [(&str, &str); 13] = [
+const PINNED: [(&str, &str); 12] = [
     ("time_zone", "'+00:00'"),
     // Backslashes in literals stand for themselves; double quotes enclose text.
     ("sql_mode", "'NO_BACKSLASH_ESCAPES'"),
@@ -21,7 +21,6 @@ const PINNED: [(&str, &str); 13] = [
     ("sql_auto_is_null", "0"),
     // What the server warns of while it reads is looked at; notes are not.
     ("sql_notes", "0"),
-    ("max_error_count", "1024"),
     ("net_write_timeout", PATIENCE),
     ("net_read_timeout", PATIENCE),
     ("wait_timeout", PATIENCE),
@@ -33,6 +32,8 @@ pub(super) fn statements(config: &MysqlConfig, is_mariadb: bool) -> [String; 2] 
     let seconds = config.statement_timeout;
     let mut settings = PINNED.map(|(name, value)| format!("{name} = {value}")).to_vec();
     if is_mariadb {
+        // So many from the start on the other, where it takes a privilege to set it.
+        settings.push("max_error_count = 1024".into());
         settings.push(format!("max_statement_time = {seconds}"));
         settings.push("idle_transaction_timeout = 0".into());
         settings.push("idle_readonly_transaction_timeout = 0".into());

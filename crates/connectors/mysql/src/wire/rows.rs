@@ -7,13 +7,13 @@ use tidelake_connector::BatchStream;
 use tidelake_model::Result;
 
 use super::answer::{END, End, FAILED, OK, Prepared, column};
-use super::parameter::execute;
-use super::{GiveBack, Parameter, RowConnection, kill, not_understood};
+use super::{GiveBack, RowConnection, kill, not_understood};
 use crate::decode::{DecodePlan, RowDecoder, Sent, length};
 use crate::failure::ServerError;
 use crate::internal;
 
 const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
 const CLOSE: u8 = 0x19;
 const DOING: &str = "the rows cannot be read";
 
@@ -37,7 +37,6 @@ impl RowReader {
     pub(super) async fn start(
         mut connection: RowConnection,
         statement: &str,
-        parameters: &[Parameter],
         plan: &DecodePlan,
         give_back: GiveBack,
     ) -> Result<Self> {
@@ -47,12 +46,11 @@ impl RowReader {
         connection.line.command(&command, DOING).await?;
         let prepared = Prepared::parse(&connection.answer(DOING).await?);
         let prepared = prepared.ok_or_else(not_understood)?;
-        if usize::from(prepared.parameters) != parameters.len() {
-            return Err(internal("a statement has another number of parameters"));
+        if prepared.parameters != 0 {
+            return Err(internal("a statement has parameters"));
         }
-        connection.skip_columns(prepared.parameters.into(), DOING).await?;
         connection.skip_columns(prepared.columns.into(), DOING).await?;
-        connection.line.command(&execute(prepared.id, parameters), DOING).await?;
+        connection.line.command(&execute(prepared.id), DOING).await?;
         let mut reader = Self {
             connection: Some(connection),
             give_back: Some(give_back),
@@ -143,6 +141,15 @@ impl RowReader {
             Ok(reader.next().await?.map(|batch| (batch, reader)))
         }))
     }
+}
+
+/// The message that executes a prepared statement: no cursor at the server, once.
+fn execute(statement: u32) -> Vec<u8> {
+    let mut message = vec![EXECUTE];
+    message.extend(statement.to_le_bytes());
+    message.push(0);
+    message.extend(1u32.to_le_bytes());
+    message
 }
 
 /// An error for the first warning that tells of a lost value: level, code and
