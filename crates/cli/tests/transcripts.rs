@@ -311,3 +311,23 @@ fn a_run_that_was_stopped_goes_on() {
     assert_eq!(events["table"]["table"], "events");
     assert_eq!(events["rows"], 300_000 - 10 + 1 + 3);
 }
+
+/// Where the time of a run goes, without the times.
+#[test]
+fn the_time_line_of_a_run() {
+    let desk = Desk::new();
+    desk.must(CREATE);
+    for name in ["time_line_first", "time_line_nothing_new"] {
+        let answer = desk.run(&format!("{SYNC} --log-level DEBUG"));
+        let lines = answer.stderr.lines().filter_map(|line| line.split_once("time line: "));
+        let is_number = |word: &&str| word.contains('.') && word.parse::<f64>().is_ok();
+        let lines = lines.map(|(_, line)| {
+            let numbers: Vec<_> = line.split_whitespace().take_while(is_number).collect();
+            let rest = numbers.iter().fold(line, |rest, number| {
+                rest.split_once(number).map_or(rest, |(_, after)| after)
+            });
+            format!("{}{rest}\n", "<ms>".repeat(numbers.len()))
+        });
+        snapshot(name, &lines.collect::<String>());
+    }
+}

@@ -20,6 +20,7 @@ mod inflight;
 mod memory;
 mod names;
 mod owners;
+mod round_trips;
 mod secrets;
 mod side_b;
 mod types;
