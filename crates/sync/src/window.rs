@@ -413,11 +413,27 @@ fn local_nanos(instant: i128, zone: &str) -> Result<i128> {
         Error::new(ErrorKind::Configuration, format!("the time zone {zone:?} is not known"))
             .with_hint(hint)
     };
+    if let Some(ahead) = distance_from_utc(zone) {
+        return Ok(instant + i128::from(ahead) * NANOS_PER_SECOND);
+    }
     let zone = chrono_tz::Tz::from_str(zone).map_err(|_| unknown())?;
     let seconds = i64::try_from(instant.div_euclid(NANOS_PER_SECOND)).map_err(|_| unknown())?;
     let utc = chrono::DateTime::from_timestamp(seconds, 0).ok_or_else(unknown)?;
     let offset = zone.offset_from_utc_datetime(&utc.naive_utc()).fix().local_minus_utc();
     Ok(instant + i128::from(offset) * NANOS_PER_SECOND)
+}
+
+/// Seconds by which a zone without a name, such as `+05:30`, is ahead of UTC.
+fn distance_from_utc(zone: &str) -> Option<i64> {
+    let ahead = zone.starts_with('+');
+    let (hours, minutes) = zone.strip_prefix(['+', '-'])?.split_once(':')?;
+    let number = |digits: &str, below: i64| {
+        let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number: i64 = digits.parse().ok()?;
+        (is_number && number < below).then_some(number)
+    };
+    let seconds = number(hours, 15)? * 3_600 + number(minutes, 60)? * 60;
+    Some(if ahead { seconds } else { -seconds })
 }
 
 /// The zone that was most likely meant: the same name in other letters, the same
@@ -499,5 +515,21 @@ pub(crate) fn describe_range(range: &Range) -> String {
         None => format!("{low}, …)"),
         Some(Bound { at, inclusive: true }) => format!("{low}, {at}]"),
         Some(Bound { at, inclusive: false }) => format!("{low}, {at})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_may_be_a_distance_from_utc() {
+        let hours = |zone: &str| local_nanos(0, zone).unwrap() / NANOS_PER_SECOND;
+        assert_eq!(hours("+05:30"), 19_800);
+        assert_eq!(hours("-03:30"), -12_600);
+        assert_eq!(hours("Asia/Kolkata"), 19_800);
+        for zone in ["+5:30", "05:30", "+05:60", "+15:00", "+05:3a", "+-5:30", "+05", ""] {
+            assert!(local_nanos(0, zone).is_err(), "{zone}");
+        }
     }
 }
