@@ -16,10 +16,8 @@ use crate::host::Machine;
 use crate::settings::{GlobalSettings, configuration};
 
 /// Systems that are known but not built, with the ways to log in to them.
-const PLANNED: [(&str, &[&str]); 25] = [
+const PLANNED: [(&str, &[&str]); 23] = [
     ("mssql", &["classic"]),
-    ("mysql", &["classic"]),
-    ("mariadb", &["classic"]),
     ("redshift", &["classic"]),
     ("clickhouse", &["classic"]),
     ("timescaledb", &["classic"]),
@@ -45,7 +43,12 @@ const PLANNED: [(&str, &[&str]); 25] = [
 ];
 
 /// The ways to log in to databases that are built.
-const AUTH_MODES: [(&str, &[&str]); 2] = [("sqlite", &["filesystem"]), ("postgres", &["classic"])];
+const AUTH_MODES: [(&str, &[&str]); 4] = [
+    ("sqlite", &["filesystem"]),
+    ("postgres", &["classic"]),
+    ("mysql", &["classic"]),
+    ("mariadb", &["classic"]),
+];
 
 /// The application with the parts that the settings name.
 pub(crate) async fn application(settings: &GlobalSettings) -> Result<Application> {
@@ -93,6 +96,10 @@ fn registry() -> Registry {
         Arc::new(tidelake_sqlite::SqliteConnector),
         #[cfg(feature = "postgres")]
         Arc::new(tidelake_postgres::Postgres),
+        #[cfg(feature = "mysql")]
+        Arc::new(tidelake_mysql::Mysql::MySql),
+        #[cfg(feature = "mysql")]
+        Arc::new(tidelake_mysql::Mysql::MariaDb),
     ];
     Registry::new(connectors, PLANNED.iter().map(|(name, _)| *name).collect())
 }
@@ -150,8 +157,15 @@ async fn state_store(
             let info = server_store(&credential.info)?;
             Ok(Arc::new(tidelake_state::postgres::PostgresStore::from_credential(&info).await?))
         }
+        #[cfg(feature = "state-mysql")]
+        "mysql" | "mariadb" => {
+            let info = server_store(&credential.info)?;
+            Ok(Arc::new(tidelake_state::mysql::MysqlStore::from_credential(&info).await?))
+        }
         other => Err(configuration(format!("{id}: {other:?} cannot hold the state store"))
-            .with_hint("use a credential of ds_type sqlite or postgres with --lxdb-auth-id")),
+            .with_hint(
+                "use a credential of ds_type sqlite, postgres, mysql or mariadb with --lxdb-auth-id",
+            )),
     }
 }
 
@@ -169,13 +183,13 @@ async fn embedded_store(_: &Path) -> Result<Arc<dyn StateStore>> {
 }
 
 /// Keys of a server's credential that tell a source how to keep its connections.
-#[cfg(feature = "state-postgres")]
+#[cfg(any(feature = "state-postgres", feature = "state-mysql"))]
 const CONNECTION_KEYS: [&str; 5] =
     ["application_name", "connect_timeout", "statement_timeout", "stall_timeout", "keepalive"];
 
 /// A server's credential with the keys that the state store knows: what else a
 /// source may be told does not change what is stored.
-#[cfg(feature = "state-postgres")]
+#[cfg(any(feature = "state-postgres", feature = "state-mysql"))]
 fn server_store(info: &CredentialInfo) -> Result<CredentialInfo> {
     let mut info: Value = info.parse()?;
     if let Some(fields) = info.as_object_mut() {

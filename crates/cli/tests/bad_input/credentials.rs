@@ -54,7 +54,7 @@ fn unknown_ds_type() {
 
 #[test]
 fn planned_ds_type() {
-    credential("planned_ds_type", json!({"ds_type": "mysql", "auth_mode": "classic", "info": {}}));
+    credential("planned_ds_type", json!({"ds_type": "mssql", "auth_mode": "classic", "info": {}}));
 }
 
 #[test]
