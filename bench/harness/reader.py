@@ -48,7 +48,12 @@ def profile(connection, files, columns):
     row = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchone()
     found = {}
     for column, span in spans.items():
-        found[column] = span and [span[0], *(None if cell is None else str(cell) for cell in row[span[1] : span[1] + span[2]])]
+        if span is None:
+            found[column] = None
+            continue
+        type_name, start, length = span
+        cells = row[start : start + length]
+        found[column] = [type_name, *(None if cell is None else str(cell) for cell in cells)]
     return {"rows": row[0], "files": len(files), "columns": found}
 
 

@@ -51,7 +51,8 @@ def part(name, module, lines):
 
 
 HEADER = [
-    "", "wall s", "to tidelake", "rows/s", "CPU s", "peak MiB", "output MB", "files", "rounds", "agrees with the database",
+    "", "wall s", "to tidelake", "rows/s", "CPU s", "peak MiB", "output MB", "files", "rounds",
+    "agrees with the database",
 ]
 
 

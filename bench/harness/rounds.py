@@ -65,7 +65,8 @@ class Race:
                 walls[peer.NAME] = one(self.part, peer, self.job, self.places[peer.NAME], self.group, number)
         fastest = min((wall for name, wall in walls.items() if wall and name != "floor"), default=0)
         for name, wall in walls.items():
-            if wall is None or (number == 0 and wall > SLOW_FACTOR * fastest):
+            slow = number == 0 and name not in ("floor", "tidelake") and wall and wall > SLOW_FACTOR * fastest
+            if wall is None or slow:
                 self.out_of_race.add(name)
 
     def close(self):

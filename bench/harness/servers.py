@@ -168,7 +168,8 @@ def run_as(user, command):
     if user and os.getuid() == 0:
         command = ["runuser", "-u", user, "--", *command]
     with open(install.log("servers"), "ab") as log:
-        done = subprocess.run([str(word) for word in command], cwd="/", stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        words = [str(word) for word in command]
+        done = subprocess.run(words, cwd="/", stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     if done.returncode:
         fail(f"{command[0]} failed; see {install.log('servers')}")
 

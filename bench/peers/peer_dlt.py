@@ -3,11 +3,14 @@
 import json
 import sys
 
-from targets import target, url
+from targets import url
 
 NAME = "dlt"
 SYSTEMS = ('postgres', 'mariadb', 'sqlite')
-NOTE = "`sql_table`, backend `connectorx` (SQLite: `pyarrow`), `filesystem` destination, `parquet` files with dlt's own codec"
+NOTE = (
+    "`sql_table`, backend `connectorx` (SQLite: `pyarrow`), `filesystem` destination, "
+    "`parquet` files with dlt's own codec"
+)
 
 
 def version():
@@ -26,7 +29,8 @@ def prepare(job, workplace):
     from harness import install
     from harness.jobs import Prepared, script
 
-    return Prepared(script(install.python_of("dlt"), "peer_dlt", job.as_json(workplace.out)), {"RUNTIME__DLTHUB_TELEMETRY": "false"})
+    command = script(install.python_of("dlt"), "peer_dlt", job.as_json(workplace.out))
+    return Prepared(command, {"RUNTIME__DLTHUB_TELEMETRY": "false"})
 
 
 def main(job):
@@ -39,7 +43,9 @@ def main(job):
         # SQLAlchemy wants one slash more before an absolute path.
         address = address.replace("sqlite://", "sqlite:///", 1)
     backend = "pyarrow" if job["system"] == "sqlite" else "connectorx"
-    options = {"backend_kwargs": {"conn": url(job), "return_type": "arrow_stream"}} if backend == "connectorx" else {}
+    options = {}
+    if backend == "connectorx":
+        options = {"backend_kwargs": {"conn": url(job), "return_type": "arrow_stream"}}
     pipeline = dlt.pipeline(
         "bench",
         pipelines_dir=job["out"] + "/../dlt",

@@ -10,7 +10,7 @@ SYSTEMS = ("postgres", "mariadb", "sqlite")
 NOTE = "`COPY (SELECT * FROM …) TO …`, zstd level 1, 2 threads, `preserve_insertion_order` off"
 
 EXTENSIONS = {"postgres": "postgres_scanner", "mariadb": "mysql_scanner", "sqlite": "sqlite_scanner"}
-STEPS = {"postgres": "postgres", "mariadb": "mysql", "sqlite": "sqlite"}
+TYPES = {"postgres": "postgres", "mariadb": "mysql", "sqlite": "sqlite"}
 
 
 def version():
@@ -61,7 +61,7 @@ def main(job):
                            ("password" if system == "postgres" else "passwd", job["password"]),
                            ("dbname" if system == "postgres" else "db", job["database"]))
     )
-    connection.execute(f"ATTACH '{address}' AS source (TYPE {STEPS[system]}, READ_ONLY)")
+    connection.execute(f"ATTACH '{address}' AS source (TYPE {TYPES[system]}, READ_ONLY)")
     schema = {"postgres": "public", "mariadb": job["database"], "sqlite": "main"}[system]
     for table in job["tables"]:
         connection.execute(
@@ -71,4 +71,7 @@ def main(job):
 
 
 if __name__ == "__main__":
-    import_extensions() if sys.argv[1] == "install" else main(json.loads(sys.argv[1]))
+    if sys.argv[1] == "install":
+        import_extensions()
+    else:
+        main(json.loads(sys.argv[1]))

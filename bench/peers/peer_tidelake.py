@@ -55,8 +55,10 @@ def create(job, workplace, options, state=None):
     workplace.state = ["--lxdb-auth-id", "state"] if state else []
     command = [
         binary(), "-a", str(credentials), *workplace.state, "config", "create", "--source-db-auth-id", "source",
-        "--source-schema-name", job.schema, "--output-dir", str(workplace.out), "--sync-id", "bench", "--parallel", str(job.readers),
-        "--n-jobs", str(job.tables_at_once), *options,
+        "--source-schema-name", job.schema, "--output-dir", str(workplace.out), "--sync-id", "bench",
+        "--n-jobs", str(job.tables_at_once),
+        # Several tables share one pool of readers, as many as there are cores.
+        *(["--parallel", str(job.readers)] if job.tables_at_once == 1 else []), *options,
     ]
     workplace.setup = " ".join(command)
     done = subprocess.run(command, env=environment(workplace), capture_output=True, text=True)
