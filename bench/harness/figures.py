@@ -5,6 +5,7 @@ fast and slow phases does so for both; a peer that was measured once has only on
 """
 
 from statistics import median
+
 MIB = 1 << 20
 
 
