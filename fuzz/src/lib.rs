@@ -16,6 +16,8 @@ mod credentials;
 mod documents;
 mod like;
 mod literal;
+mod packets;
+mod rows;
 mod settings;
 mod sql_lexer;
 mod tables;
@@ -32,12 +34,14 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "copy", run: copy::target },
     Target { name: "credentials", run: credentials::target },
     Target { name: "documents", run: documents::target },
     Target { name: "like", run: like::target },
     Target { name: "literal", run: literal::target },
+    Target { name: "packets", run: packets::target },
+    Target { name: "rows", run: rows::target },
     Target { name: "tables", run: tables::target },
     Target { name: "times", run: times::target },
     Target { name: "watermark", run: watermark::target },

@@ -49,6 +49,16 @@ fn literals_are_replayed() {
 }
 
 #[test]
+fn packets_are_replayed() {
+    replay("packets");
+}
+
+#[test]
+fn rows_are_replayed() {
+    replay("rows");
+}
+
+#[test]
 fn tables_are_replayed() {
     replay("tables");
 }
