@@ -16,6 +16,7 @@ mod credentials;
 mod documents;
 mod like;
 mod literal;
+mod pages;
 mod packets;
 mod rows;
 mod settings;
@@ -34,7 +35,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "copy", run: copy::target },
     Target { name: "credentials", run: credentials::target },
     Target { name: "documents", run: documents::target },
@@ -42,6 +43,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "literal", run: literal::target },
     Target { name: "packets", run: packets::target },
     Target { name: "rows", run: rows::target },
+    Target { name: "pages", run: pages::target },
     Target { name: "tables", run: tables::target },
     Target { name: "times", run: times::target },
     Target { name: "watermark", run: watermark::target },

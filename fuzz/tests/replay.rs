@@ -59,6 +59,11 @@ fn rows_are_replayed() {
 }
 
 #[test]
+fn pages_are_replayed() {
+    replay("pages");
+}
+
+#[test]
 fn tables_are_replayed() {
     replay("tables");
 }

@@ -2,11 +2,13 @@
 
 use std::fmt::Debug;
 
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tidelake_model::{Compression, Latest, Manifest, Owner, Result};
+use tidelake_model::{Compression, Error, ErrorKind, Latest, Manifest, Owner, Result};
 
 use crate::documents::{Checkpoint, parse, print};
 
@@ -19,6 +21,24 @@ pub fn encoded(
 ) -> Result<Vec<u8>> {
     let parts = crate::parquet::encode(schema, batches, compression, memory_bytes)?;
     Ok(parts.concat())
+}
+
+/// The rows of such a file, as the Parquet crate reads them.
+pub fn encoded_and_read(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    compression: Compression,
+    memory_bytes: usize,
+) -> Result<Vec<RecordBatch>> {
+    let file = encoded(schema, batches, compression, memory_bytes)?;
+    if file.is_empty() {
+        return Ok(Vec::new());
+    }
+    let failed = |source| Error::new(ErrorKind::Data, "cannot be read").with_source(source);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(file)).map_err(failed)?;
+    let batches = reader.build().map_err(failed)?;
+    let wrong = |source| Error::new(ErrorKind::Data, "cannot be read").with_source(source);
+    batches.map(|batch| batch.map_err(wrong)).collect()
 }
 
 /// Reads bytes as each of the lake's documents. Those that they are come printed,
