@@ -24,4 +24,7 @@ pub struct Capabilities {
     /// Whether a column of floats can be read as decimals, each exactly the one that
     /// it was made from, or an error.
     pub decimals_of_floats: bool,
+    /// Whether the stored bytes of a text can be read, whatever they are: the way to
+    /// carry texts that are none in their own character set.
+    pub bytes_of_texts: bool,
 }

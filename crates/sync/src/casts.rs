@@ -33,7 +33,8 @@ pub(crate) fn cast_column(
     cast: &ColumnCast,
     capabilities: Capabilities,
 ) -> Result<(Column, Column)> {
-    let way = way(column, &cast.data_type, cast.extension.as_deref())
+    let way = stored_bytes(column, &cast.data_type, capabilities)
+        .or_else(|| way(column, &cast.data_type, cast.extension.as_deref()))
         .or_else(|| way_of_source(column, &cast.data_type, capabilities))
         .ok_or_else(|| not_exact(column, &cast.data_type))?;
     let mut lake = column.clone();
@@ -62,6 +63,13 @@ fn field_of(column: &Column, data_type: &DataType, extension: Option<&str>) -> F
 pub(crate) fn as_text(column: &mut Column) {
     column.field = field_of(column, &DataType::Utf8, None);
     column.chosen = true;
+}
+
+/// The bytes of a text as they are stored, which need not be text.
+fn stored_bytes(column: &Column, to: &DataType, capabilities: Capabilities) -> Option<Way> {
+    let is_text = *column.field.data_type() == DataType::Utf8
+        && column.cursor.is_some_and(|cursor| cursor.kind == Kind::Text);
+    (is_text && *to == DataType::Binary && capabilities.bytes_of_texts).then_some(Way::Source)
 }
 
 /// What this source can do besides.

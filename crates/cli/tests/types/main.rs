@@ -8,10 +8,15 @@
 #[path = "../promise/database.rs"]
 #[allow(dead_code)]
 mod database;
+#[path = "../mysql/database.rs"]
+#[allow(dead_code, clippy::print_stdout)]
+mod mysql_database;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 
 mod bench;
+mod mysql;
+mod mysql_table;
 mod page;
 mod postgres;
 mod postgres_table;

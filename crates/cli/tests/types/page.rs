@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::bench::{Bench, Database, Found, column};
+use crate::mysql_database::Server;
 use crate::sample::{Becomes, Odd, Sample};
 use crate::terminal::Desk;
-use crate::{postgres, postgres_table, sqlite, sqlite_table};
+use crate::{mysql, mysql_table, postgres, postgres_table, sqlite, sqlite_table};
 
 const INTRODUCTION: &str = "\
 # Types, seen by another reader
@@ -104,8 +105,11 @@ fn chapter(
 
 #[test]
 fn the_page_says_what_was_seen() {
-    let (Some((sqlite_desk, sqlite)), Some((postgres_desk, postgres))) =
-        (sqlite::sqlite(), postgres::postgres())
+    let (
+        Some((sqlite_desk, sqlite)),
+        Some((postgres_desk, postgres)),
+        Some((mariadb_desk, mariadb)),
+    ) = (sqlite::sqlite(), postgres::postgres(), mysql::mysql(Server::MariaDb))
     else {
         return;
     };
@@ -116,6 +120,12 @@ fn the_page_says_what_was_seen() {
             (postgres_desk, &postgres),
             postgres_table::SAMPLES,
             postgres_table::ODD,
+        ),
+        chapter(
+            "MySQL and MariaDB",
+            (mariadb_desk, &mariadb),
+            &mysql::samples(Server::MariaDb),
+            mysql_table::ODD,
         ),
         chapter("SQLite", (sqlite_desk, &sqlite), sqlite_table::SAMPLES, sqlite_table::ODD),
     ]

@@ -12,6 +12,7 @@ pub(crate) enum Printed {
 }
 
 /// A type, and values of it.
+#[derive(Clone, Copy)]
 pub(crate) struct Sample {
     /// As the database spells it.
     pub(crate) kind: &'static str,

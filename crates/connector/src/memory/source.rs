@@ -141,6 +141,7 @@ impl Source for MemorySource {
             schemas: true,
             open_time_digits: false,
             decimals_of_floats: false,
+            bytes_of_texts: false,
         }
     }
 

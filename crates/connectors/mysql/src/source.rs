@@ -73,6 +73,7 @@ impl Source for MysqlSource {
             schemas: true,
             open_time_digits: false,
             decimals_of_floats: false,
+            bytes_of_texts: true,
         }
     }
 

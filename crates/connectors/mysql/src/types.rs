@@ -119,6 +119,10 @@ pub(crate) fn carried(declared: &Declared) -> Carried {
         sent: Sent { wire: Wire::Text, form: text_form(&declared.charset) },
         ..plain(Wire::Text, DataType::Utf8)
     };
+    let printed = || Carried {
+        sent: Sent { wire: Wire::Text, form: Form::Printed },
+        ..plain(Wire::Text, DataType::Utf8)
+    };
     let moment = |kind, zone: Option<&str>| {
         let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
         cursor(plain(Wire::Datetime, data_type), kind, declared.digits.min(6))
@@ -147,28 +151,23 @@ pub(crate) fn carried(declared: &Declared) -> Carried {
         "datetime" => moment(Kind::Datetime, None),
         "timestamp" => moment(Kind::Timestamp, Some("UTC")),
         // Parquet has no type for a span of time; most readers would see a number.
-        "time" => Carried {
-            sent: Sent { wire: Wire::Text, form: Form::Printed },
-            ..plain(Wire::Text, DataType::Utf8)
-        },
+        "time" => printed(),
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" if declared.json => {
             text()
         }
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => {
             cursor(text(), Kind::Text, 0)
         }
-        "enum" | "set" | "json" | "inet4" | "inet6" => text(),
+        "enum" | "set" | "json" => text(),
+        // Their text is sent in a character set of its own choice.
+        "inet4" | "inet6" => printed(),
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => {
             cursor(plain(Wire::Bytes, DataType::Binary), Kind::Binary, 0)
         }
         "vector" => plain(Wire::Bytes, DataType::Binary),
         "uuid" => plain(Wire::Uuid, DataType::FixedSizeBinary(16)),
         name if GEOMETRIES.contains(&name) => plain(Wire::Geometry, DataType::Binary),
-        _ => Carried {
-            sent: Sent { wire: Wire::Text, form: Form::Printed },
-            known: false,
-            ..plain(Wire::Text, DataType::Utf8)
-        },
+        _ => Carried { known: false, ..printed() },
     }
 }
 

@@ -112,6 +112,7 @@ impl Source for PostgresSource {
             schemas: true,
             open_time_digits: false,
             decimals_of_floats: false,
+            bytes_of_texts: false,
         }
     }
 

@@ -118,6 +118,7 @@ impl Source for SqliteSource {
             schemas: false,
             open_time_digits: true,
             decimals_of_floats: true,
+            bytes_of_texts: false,
         }
     }
 
