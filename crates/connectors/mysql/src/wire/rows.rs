@@ -101,8 +101,10 @@ impl RowReader {
                     }
                     Some(&END) => {
                         let end = End::parse(body, connection.ends_with_ok);
+                        // What is found in the rows names its row; a warning does not.
+                        let last = self.decoder.last_batch()?;
                         self.end(end.ok_or_else(not_understood)?).await?;
-                        return self.decoder.last_batch();
+                        return Ok(last);
                     }
                     Some(&FAILED) => {
                         let error = ServerError::parse(body);
