@@ -26,7 +26,7 @@ const SESSION: &str = "SET SESSION \
     wait_timeout = 60, default_storage_engine = InnoDB, character_set_results = 'utf8mb4'; \
     SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
-/// How a connection is encrypted; the names are PostgreSQL's.
+/// How a connection is encrypted; the names are those that a source knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {

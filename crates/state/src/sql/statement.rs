@@ -12,9 +12,9 @@ pub(crate) struct Statement {
     pub(crate) conflict: Option<Conflict>,
 }
 
-/// What becomes of a row that is there already. It is the last part of the text,
-/// as PostgreSQL and SQLite write it; a store that writes it otherwise finds here
-/// where it begins and what it says.
+/// What becomes of a row that is there already. It is the last part of the text, in
+/// the words of most; a store that has others finds here where it begins and what it
+/// says.
 #[derive(Debug, Clone)]
 pub(crate) struct Conflict {
     /// How much of the text comes before it.
