@@ -2,7 +2,6 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use tidelake_connector::Counters;
 use tidelake_model::{Error, ErrorKind, Result, TableName, TableRead};
@@ -11,6 +10,7 @@ use crate::cells::CellReader;
 use crate::connection::failure;
 use crate::forms::Units;
 use crate::misfit::Misfit;
+use crate::rows::Row;
 use crate::statement::Part;
 use crate::texts::spelled;
 
@@ -87,7 +87,7 @@ impl Batcher {
         let mut row_bytes = self.fixed_bytes;
         let mut misfit = None;
         for (place, column) in self.columns.iter_mut().enumerate() {
-            let cell = row.get_ref(place).map_err(unreadable)?;
+            let cell = row.cell(place).map_err(unreadable)?;
             if column.is_variable {
                 row_bytes = row_bytes.saturating_add(cell_bytes(cell));
             }
@@ -107,7 +107,7 @@ impl Batcher {
 
     fn misfit(&self, place: usize, misfit: &Misfit, row: &Row<'_>) -> Error {
         let name = self.columns.get(place).map_or("", |column| column.name.as_str());
-        let row_number = row.get_ref(self.columns.len());
+        let row_number = row.cell(self.columns.len());
         let place = match row_number {
             Ok(ValueRef::Integer(number)) if self.has_row_number => format!("rowid {number}"),
             _ => {

@@ -15,6 +15,7 @@ use crate::catalogue::describe;
 use crate::connection::failure;
 use crate::dialect::{Plain, Sorted, kind_of, quote};
 use crate::forms::{Units, cursor_forms};
+use crate::rows::Rows;
 use crate::statement::{Part, below, condition};
 use crate::texts::shown;
 use crate::times::{Form, NANOS_PER_DAY, decode, parse};
@@ -113,14 +114,13 @@ fn value(
         batch_bytes: u64::MAX,
     };
     let in_table = |error: Error| error.in_table(&table.name);
-    let mut statement = connection.prepare(&statement).map_err(failed).map_err(in_table)?;
-    let mut rows = statement.query([]).map_err(failed).map_err(in_table)?;
+    let mut rows = Rows::of(connection, &statement).map_err(failed).map_err(in_table)?;
     let Some(row) = rows.next().map_err(failed).map_err(in_table)? else { return Ok(None) };
     let mut values = BTreeMap::new();
     if !read.columns.is_empty() {
         let mut batcher =
             Batcher::new(&read, &Part::default(), &Units::default(), &Counters::default())?;
-        batcher.push(row).map_err(in_table)?;
+        batcher.push(&row).map_err(in_table)?;
         if let Some(batch) = batcher.finish().map_err(in_table)?.pop() {
             for column in &read.columns {
                 values.insert(column.name(), value_in(&batch, column.name(), cursor)?);
@@ -128,7 +128,7 @@ fn value(
         }
     }
     for (place, column) in times.iter().enumerate() {
-        let cell = row.get_ref(read.columns.len() + place).map_err(failed).map_err(in_table)?;
+        let cell = row.cell(read.columns.len() + place).map_err(failed).map_err(in_table)?;
         let form = forms.get(column.name()).copied().unwrap_or(Form::Text);
         let value = time_in(cell, form, kind_of(cursor, column.name())).map_err(|()| {
             let message = format!(

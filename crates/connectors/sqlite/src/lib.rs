@@ -26,6 +26,7 @@ mod highest;
 mod misfit;
 mod numbers;
 mod reader;
+mod rows;
 mod snapshot;
 mod source;
 mod statement;

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::batches::Batcher;
 use crate::connection::failure;
 use crate::forms::Units;
+use crate::rows::Rows;
 use crate::statement::{Part, select};
 
 /// Batches that wait for their reader.
@@ -113,10 +114,9 @@ fn step(
     sender: &mpsc::Sender<Result<RecordBatch>>,
 ) -> Result<()> {
     tracing::debug!(table = %slice.read.table, slice = slice.number, statement, "reading");
-    let mut statement = connection.prepare(statement).map_err(failed)?;
-    let mut rows = statement.query([]).map_err(failed)?;
+    let mut rows = Rows::of(connection, statement).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
-        if !batcher.push(row)? {
+        if !batcher.push(&row)? {
             continue;
         }
         for batch in batcher.finish()? {
