@@ -102,38 +102,120 @@ impl Setting {
         Some((setting, bytes))
     }
 
+    fn decoder(&self, counters: &Counters) -> Result<CopyDecoder> {
+        let (schema, policies) = (&self.schema, self.policies);
+        CopyDecoder::new(schema, &self.wires, policies, self.batch_bytes, counters.clone())
+    }
+
     /// Decodes a stream that arrives in pieces of a size.
-    fn decode(&self, stream: &[u8], piece: usize) -> Result<(Vec<RecordBatch>, u64, bool)> {
+    fn decode(&self, stream: &[u8], piece: usize) -> Decoded {
         let counters = Counters::default();
-        let mut decoder = CopyDecoder::new(
-            &self.schema,
-            &self.wires,
-            self.policies,
-            self.batch_bytes,
-            counters.clone(),
-        )?;
+        let mut decoder = self.decoder(&counters)?;
         let mut batches = vec![];
         for piece in stream.chunks(piece) {
             decoder.feed(piece)?;
             batches.extend(std::iter::from_fn(|| decoder.next_batch()));
         }
-        decoder.finish()?;
-        batches.extend(std::iter::from_fn(|| decoder.next_batch()));
-        let changed = counters.snapshot().values().any(|count| *count > 0);
-        Ok((batches, decoder.rows(), changed))
+        finished(decoder, batches, &counters)
     }
+
+    /// Decodes messages of the server, of which so many bytes more are there each
+    /// time, as a reader does.
+    fn decode_messages(&self, messages: &[u8], piece: usize) -> Decoded {
+        let counters = Counters::default();
+        let mut decoder = self.decoder(&counters)?;
+        let mut batches = vec![];
+        let (mut start, mut end) = (0, 0);
+        loop {
+            let there = &messages[start..end];
+            let used = decoder.feed_messages(there)?;
+            assert!(used <= there.len(), "more was taken than was there");
+            start += used;
+            batches.extend(std::iter::from_fn(|| decoder.next_batch()));
+            if used > 0 {
+                continue;
+            }
+            let body = there.split_first_chunk::<5>().and_then(|([_, length @ ..], body)| {
+                body.get(..u32::from_be_bytes(*length).checked_sub(4)? as usize)
+            });
+            if let Some(body) = body {
+                decoder.feed(body)?;
+                start += 5 + body.len();
+            } else if end == messages.len() {
+                return finished(decoder, batches, &counters);
+            } else {
+                end = messages.len().min(end + piece);
+            }
+        }
+    }
+}
+
+/// Batches, rows, and whether a value followed a policy.
+type Decoded = Result<(Vec<RecordBatch>, u64, bool)>;
+
+fn finished(
+    mut decoder: CopyDecoder,
+    mut batches: Vec<RecordBatch>,
+    counters: &Counters,
+) -> Decoded {
+    decoder.finish()?;
+    batches.extend(std::iter::from_fn(|| decoder.next_batch()));
+    let changed = counters.snapshot().values().any(|count| *count > 0);
+    Ok((batches, decoder.rows(), changed))
+}
+
+/// The stream as a server sends it: a message for so many rows, which are one, the
+/// first with the header before it, and what is no row in one of its own.
+fn in_messages(stream: &[u8], rows: usize) -> Vec<u8> {
+    let mut messages = vec![];
+    let mut from = 0;
+    let mut at = stream.get(15..19).map_or(stream.len(), |length| {
+        19usize.saturating_add(length.iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte)))
+    });
+    while let Some(end) =
+        (0..rows).try_fold(at, |at, _| end_of_row(stream, at)).filter(|end| *end > at)
+    {
+        message(&stream[from..end], &mut messages);
+        (from, at) = (end, end);
+    }
+    if from < stream.len() {
+        message(&stream[from..], &mut messages);
+    }
+    messages
+}
+
+fn message(body: &[u8], messages: &mut Vec<u8>) {
+    messages.push(b'd');
+    messages.extend((body.len() as u32 + 4).to_be_bytes());
+    messages.extend(body);
+}
+
+/// Where the row ends that begins there.
+fn end_of_row(stream: &[u8], start: usize) -> Option<usize> {
+    let count = i16::from_be_bytes(*stream.get(start..)?.first_chunk()?);
+    let mut at = start + 2;
+    for _ in 0..u16::try_from(count).ok()? {
+        let length = i32::from_be_bytes(*stream.get(at..)?.first_chunk()?);
+        at = (at + 4).checked_add(usize::try_from(length.max(0)).ok()?)?;
+    }
+    (at <= stream.len()).then_some(at)
 }
 
 pub(crate) fn target(bytes: &[u8]) {
     let Some((setting, stream)) = Setting::read(bytes) else { return };
     let whole = setting.decode(stream, stream.len().max(1));
-    let pieces = setting.decode(stream, setting.piece);
-    match (&whole, &pieces) {
-        (Ok(whole), Ok(pieces)) => assert_eq!(whole, pieces, "pieces give other rows"),
-        (Err(whole), Err(pieces)) => {
-            assert_eq!(whole.message(), pieces.message(), "pieces give another error");
-        }
-        _ => panic!("pieces end otherwise: {whole:?}, {pieces:?}"),
+    let messages = in_messages(stream, 1);
+    same("pieces", &whole, &setting.decode(stream, setting.piece));
+    same("messages", &whole, &setting.decode_messages(&messages, messages.len()));
+    same("pieces of messages", &whole, &setting.decode_messages(&messages, setting.piece));
+    let messages = in_messages(stream, 2);
+    same("larger messages", &whole, &setting.decode_messages(&messages, messages.len()));
+    // Messages need not be such as a server sends.
+    if let Ok(mut decoder) = setting.decoder(&Counters::default())
+        && decoder.feed(b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0").is_ok()
+        && let Ok(used) = decoder.feed_messages(stream)
+    {
+        assert!(used <= stream.len(), "more was taken than was there");
     }
     let Ok((batches, rows, _)) = whole else { return };
     let held: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -149,6 +231,17 @@ pub(crate) fn target(bytes: &[u8]) {
         assert!(taken <= 64 * stream.len() + room, "{taken} bytes from {}", stream.len());
     }
     copied_and_read_again(&setting, &batches);
+}
+
+/// However the bytes arrive, they are the same rows or the same error.
+fn same(how: &str, whole: &Decoded, other: &Decoded) {
+    match (whole, other) {
+        (Ok(whole), Ok(other)) => assert_eq!(whole, other, "{how} give other rows"),
+        (Err(whole), Err(other)) => {
+            assert_eq!(whole.message(), other.message(), "{how} give another error");
+        }
+        _ => panic!("{how} end otherwise: {whole:?}, {other:?}"),
+    }
 }
 
 /// What was read is written for another server, and read from there.

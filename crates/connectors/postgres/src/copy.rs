@@ -345,6 +345,67 @@ mod tests {
         assert!(batch.column(1).is_null(3) && batch.column(2).is_null(5));
     }
 
+    /// The same rows as the server sends them, a message each.
+    fn messages(rows: i32) -> Vec<u8> {
+        let mut out = vec![];
+        for id in 0..rows {
+            let mut body = vec![];
+            row(&mut body, id, (id % 3 != 0).then_some("name"), None, id);
+            out.push(b'd');
+            out.extend((u32::try_from(body.len()).unwrap() + 4).to_be_bytes());
+            out.extend(body);
+        }
+        out
+    }
+
+    #[test]
+    fn whole_messages_are_taken_up_to_a_batch_and_no_further() {
+        let bytes = messages(100);
+        let (mut decoder, _) = decoder(Policies::default(), 500);
+        assert_eq!(decoder.feed_messages(&bytes).unwrap(), 0, "there was no header");
+        decoder.feed(&start()).unwrap();
+        let (mut at, mut rows) = (0, 0);
+        while at < bytes.len() {
+            // The last byte of a message is not there yet.
+            let there = bytes.len() - 1;
+            at += decoder.feed_messages(&bytes[at..there.max(at)]).unwrap();
+            let Some(batch) = decoder.next_batch() else { break };
+            assert!(decoder.next_batch().is_none(), "only one batch at a time");
+            rows += batch.num_rows();
+        }
+        assert!(rows > 80 && at < bytes.len());
+        at += decoder.feed_messages(&bytes[at..]).unwrap();
+        assert_eq!(at, bytes.len());
+        assert_eq!(decoder.feed_messages(b"C\0\0\0\x0aCOPY 1").unwrap(), 0);
+        assert_eq!(decoder.feed_messages(b"d\0\0\0\x06\xff\xff").unwrap(), 0, "the trailer");
+        let mut two = vec![];
+        row(&mut two, 100, None, None, 0);
+        row(&mut two, 101, None, None, 0);
+        let mut head = vec![b'd'];
+        head.extend((u32::try_from(two.len()).unwrap() + 4).to_be_bytes());
+        two.splice(..0, head);
+        assert_eq!(decoder.feed_messages(&two).unwrap(), 0, "two rows in one message");
+        decoder.feed(&two[5..]).unwrap();
+        assert_eq!(decoder.rows(), 102);
+    }
+
+    #[test]
+    fn of_several_refused_cells_the_first_row_is_told() {
+        let mut bytes = start();
+        (0..20).for_each(|id| row(&mut bytes, id, None, None, id));
+        row(&mut bytes, 20, None, None, i32::MAX);
+        row(&mut bytes, 21, None, Some(NAN), 0);
+        end(&mut bytes);
+        let fail = Policies {
+            infinite_time: InfiniteTime::Fail,
+            special_number: SpecialNumber::Fail,
+            ..Policies::default()
+        };
+        let (mut decoder, _) = decoder(fail, 1 << 20);
+        let error = decoder.feed(&bytes).unwrap_err().to_string();
+        assert!(error.contains("\"day\"") && error.contains("row 21"), "{error}");
+    }
+
     #[test]
     fn no_rows_make_no_batch() {
         assert!(all(&sample(0), &[], 1 << 20).unwrap().is_empty());
