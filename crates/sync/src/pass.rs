@@ -17,7 +17,7 @@ use crate::application::Application;
 use crate::edit::{Replacement, rows_to_take_out};
 use crate::events::Event;
 use crate::retry::Retry;
-use crate::slices::{Readers, WindowRecorder, Written};
+use crate::slices::{Places, Readers, WindowRecorder, Written};
 use crate::table_run::{TableWork, new_record};
 use crate::window::{describe, whole};
 
@@ -136,6 +136,7 @@ impl TableWork<'_> {
 
     pub(crate) fn readers(&self, run_id: RunId) -> Arc<Readers> {
         let run = self.run;
+        let degree = self.selected.read.degree.unwrap_or(run.degree);
         let recorder = Arc::new(self.recorder());
         Arc::new(Readers {
             source: Arc::clone(&run.source),
@@ -148,7 +149,7 @@ impl TableWork<'_> {
             schema: self.selected.table.schema(),
             compression: run.sync.compression,
             shares: run.shares,
-            pool: Arc::clone(&run.pool),
+            places: Places::new(degree, &run.pool),
             recorder: Arc::clone(&recorder) as Arc<dyn WindowRecorder>,
             uploads: recorder,
             recorded: OnceCell::new(),

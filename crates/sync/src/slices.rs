@@ -15,7 +15,7 @@ use tidelake_model::{
     Step, TableName, UploadRef,
 };
 use tidelake_watermark::Outcome;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::{AcquireError, OnceCell, Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ pub(crate) struct Readers {
     pub(crate) schema: SchemaRef,
     pub(crate) compression: Compression,
     pub(crate) shares: Shares,
-    pub(crate) pool: Arc<Semaphore>,
+    pub(crate) places: Places,
     pub(crate) recorder: Arc<dyn WindowRecorder>,
     pub(crate) uploads: Arc<dyn UploadRecorder>,
     pub(crate) recorded: OnceCell<()>,
@@ -57,6 +57,26 @@ pub(crate) struct Readers {
     pub(crate) next_number: AtomicU32,
     /// Ends the reading: the user interrupted, or the lease is lost.
     pub(crate) stop: CancellationToken,
+}
+
+/// How many slices are read at once: of one table, which may be cut into more, and
+/// of all tables together.
+pub(crate) struct Places {
+    own: Semaphore,
+    pool: Arc<Semaphore>,
+}
+
+impl Places {
+    /// So many readers of a table, out of a pool.
+    pub(crate) fn new(degree: u32, pool: &Arc<Semaphore>) -> Self {
+        let own = Semaphore::new(usize::try_from(degree.max(1)).unwrap_or(1));
+        Self { own, pool: Arc::clone(pool) }
+    }
+
+    /// Always in this order, so that no table holds what another could use.
+    async fn take(&self) -> Result<(SemaphorePermit<'_>, SemaphorePermit<'_>), AcquireError> {
+        Ok((self.own.acquire().await?, self.pool.acquire().await?))
+    }
 }
 
 /// The reading of some slices of one snapshot.
@@ -213,10 +233,10 @@ impl Readers {
     }
 
     async fn try_slice(&self, attempt: &Attempt, slice: &Slice, number: u32) -> Result<Written> {
-        let _permit = tokio::select! {
+        let _place = tokio::select! {
             biased;
             () = attempt.stop.cancelled() => return Err(stopped()),
-            permit = self.pool.acquire() => permit.map_err(|_| stopped())?,
+            place = self.places.take() => place.map_err(|_| stopped())?,
         };
         let mut reading = self.source.read(slice).await?;
         let mut written = Written::default();
@@ -325,4 +345,28 @@ impl Readers {
 
 fn stopped() -> Error {
     Error::new(ErrorKind::Interrupted, "the reading was stopped")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_table_has_its_readers_and_all_tables_have_the_pool() {
+        let pool = Arc::new(Semaphore::new(3));
+        let (one, two) = (Places::new(2, &pool), Places::new(2, &pool));
+        let first = one.take().now_or_never().unwrap().unwrap();
+        let _second = one.take().now_or_never().unwrap().unwrap();
+        assert!(one.take().now_or_never().is_none(), "a third reader of one table");
+        assert_eq!(pool.available_permits(), 1);
+        let _third = two.take().now_or_never().unwrap().unwrap();
+        assert!(two.take().now_or_never().is_none(), "a fourth reader of the pool");
+        drop(first);
+        assert!(two.take().now_or_never().is_some());
+        assert!(one.take().now_or_never().is_some());
+    }
 }

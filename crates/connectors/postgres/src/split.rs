@@ -20,6 +20,11 @@ use crate::types::{Wire, selected, wire_for};
 const DOING: &str = "the snapshot cannot be taken";
 /// A piece is no smaller than this many pages (8 MiB).
 const LEAST_PAGES: u64 = 1_024;
+/// A large table is cut into more pieces than there are readers, so that none is
+/// idle for long while another has much left, and a lost connection costs less:
+/// into pieces of this many pages (1 GiB) at least, whose files are worth having.
+const LARGE_PAGES: u64 = 131_072;
+const MOST_PIECES_EACH: u64 = 8;
 /// The first version that reads a range of places without scanning the table.
 const PLACE_RANGES: u32 = 14;
 
@@ -357,7 +362,8 @@ async fn by_pages(session: &Session, found: &Relation, pieces: u64) -> Result<Ve
     Ok(page_ranges(pages, pieces))
 }
 
-fn page_ranges(pages: u64, pieces: u64) -> Vec<Piece> {
+fn page_ranges(pages: u64, readers: u64) -> Vec<Piece> {
+    let pieces = (pages / LARGE_PAGES).clamp(readers, readers.saturating_mul(MOST_PIECES_EACH));
     let pieces = pieces.min(pages / LEAST_PAGES).max(1);
     if pieces == 1 {
         return vec![Piece::Whole];
@@ -487,6 +493,16 @@ mod tests {
                 }
             }
             prop_assert_eq!(next, None);
+        }
+
+        #[test]
+        fn large_tables_are_cut_finer_than_there_are_readers(pages in 0u64..100_000_000, readers in 1u64..64) {
+            let pieces = page_ranges(pages, readers).len() as u64;
+            let enough = pieces >= readers.min(pages / LEAST_PAGES).max(1);
+            let not_too_many = pieces <= readers * MOST_PIECES_EACH;
+            let large = pieces <= readers || pages / pieces >= LARGE_PAGES;
+            prop_assert!(enough && not_too_many && large, "{} pieces", pieces);
+            prop_assert!(pages < LARGE_PAGES * readers * 2 || pieces >= readers * 2, "{} pieces", pieces);
         }
 
         #[test]

@@ -153,10 +153,12 @@ impl Source for LiveSource {
         self.inner.highest(request).await
     }
 
+    /// More slices than readers, of which some wait for others to end.
     async fn split(&self, request: &SplitRequest) -> Result<Slices> {
         self.control.point().await?;
         self.control.connection()?;
-        self.inner.split(request).await
+        let degree = if request.degree > 1 { 2 * request.degree } else { 1 };
+        self.inner.split(&SplitRequest { degree, ..request.clone() }).await
     }
 
     /// A row or two to a batch, so that a read can be cut in the middle.
