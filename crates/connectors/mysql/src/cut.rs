@@ -15,8 +15,9 @@ use crate::pool::{Row, Session, number, text};
 
 const DOING: &str = "the table cannot be cut";
 const NANOS_PER_MICRO: i128 = 1_000;
-/// Looks into the index for one cut.
-const MOST_LOOKS: u32 = 24;
+/// Looks into the index for one cut: enough to halve any range of 64 bits down to its
+/// rows, and as many that go straight to where they lie if they are evenly spread.
+const MOST_LOOKS: u32 = 130;
 /// A cut that is that near to its place, as a part of a piece, is near enough.
 const NEAR: f64 = 0.1;
 
@@ -101,7 +102,7 @@ impl Cutter<'_> {
     ) -> Result<i128> {
         let mut best = (f64::INFINITY, 0);
         for look in 0..MOST_LOOKS {
-            let below = known.iter().filter(|(_, part)| **part <= wanted).next_back();
+            let below = known.iter().rfind(|(_, part)| **part <= wanted);
             let above = known.iter().find(|(_, part)| **part > wanted);
             let (Some((low, low_part)), Some((high, high_part))) = (below, above) else { break };
             for (place, part) in [(*low, *low_part), (*high, *high_part)] {
