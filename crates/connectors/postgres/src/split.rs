@@ -129,9 +129,10 @@ pub(crate) async fn split(pool: &Arc<Pool>, request: &SplitRequest) -> Result<Sl
     let Exported { snapshot, wires, pieces, columns } = export(pool, &session, request)
         .await
         .map_err(|error| error.in_table(&request.read.table))?;
-    // A window that one reader reads needs no second session: if its connection is
-    // lost, what is left of the window is read in parts.
-    let is_parked = pieces.len() == 1 && request.read.range.is_some();
+    // A window above a lower bound is small as a rule. One reader needs no second
+    // session for it: if its connection is lost, what is left is read in parts.
+    let is_small = request.read.range.as_ref().is_some_and(|range| range.low.is_some());
+    let is_parked = is_small && pieces.len() == 1;
     let parked = is_parked.then(|| snapshot.clone());
     let part =
         Part { database: pool.config.database.clone(), snapshot, wires, piece: Piece::Whole };
