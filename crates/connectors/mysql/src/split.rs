@@ -11,7 +11,7 @@ use tidelake_model::{
 use tidelake_watermark::Value;
 
 use crate::catalogue::{CatalogueColumn, Relation, columns, missing, relation};
-use crate::cut::{Axis, Cutter, access};
+use crate::cut::{Axis, Cutter, access, explain};
 use crate::dialect::{MysqlDialect, quoted, text_literal};
 use crate::internal;
 use crate::pool::{Pool, Session, number, text};
@@ -270,7 +270,7 @@ fn range_column<'a>(columns: &'a [CatalogueColumn], key: &str) -> Result<&'a Cat
 /// Whether the server would scan the table for the window.
 async fn scans(session: &mut Session, request: &SplitRequest, sent: &[Sent]) -> Result<bool> {
     let part = Part { snapshot: String::new(), sent: sent.to_vec(), piece: Piece::Whole };
-    let statement = format!("EXPLAIN {}", statement(&request.read, Some(&part)));
+    let statement = format!("{} {}", explain(session), statement(&request.read, Some(&part)));
     let lines = session.ask(&statement, DOING).await?;
     Ok(lines.iter().any(|line| matches!(access(line), "ALL" | "index")))
 }
