@@ -117,7 +117,7 @@ fn sparse() -> Sample {
     ];
     let columns: Vec<_> = kinds.iter().cycle().take(60).cloned().collect();
     Sample::new("sparse", &columns, |row, place, out| {
-        if (row as usize + place) % 3 == 0 {
+        if (row as usize + place).is_multiple_of(3) {
             return false;
         }
         match place % 4 {
