@@ -20,5 +20,6 @@ mod cuts;
 mod database;
 mod inflight;
 mod memory;
+mod parallel;
 mod refusals;
 mod values;
