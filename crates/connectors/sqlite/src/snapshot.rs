@@ -218,6 +218,9 @@ mod tests {
     #[test]
     fn a_writer_that_waits_for_the_first_reader_is_let_through() {
         let (_folder, writer, watcher, readers) = database("delete");
+        for reader in &readers {
+            reader.busy_timeout(Duration::ZERO).unwrap();
+        }
         let calls = Cell::new(0);
         // The commit waits for the reader, and lets no other one in.
         let begin_commit = || {
