@@ -123,15 +123,25 @@ pub(crate) fn read<T: Unscaled>(bytes: &[u8], scale: i8, limit: T) -> Option<Num
 }
 
 /// Powers of ten by which a short number is multiplied.
-const POWERS: [i64; 17] = {
-    let mut powers = [1; 17];
-    let mut place = 1;
-    while place < powers.len() {
-        powers[place] = powers[place - 1] * 10;
-        place += 1;
-    }
-    powers
-};
+const POWERS: [i64; 17] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+    10_000_000_000,
+    100_000_000_000,
+    1_000_000_000_000,
+    10_000_000_000_000,
+    100_000_000_000_000,
+    1_000_000_000_000_000,
+    10_000_000_000_000_000,
+];
 
 /// Reads a numeric of four groups of digits at most, as nearly all are, at a scale.
 /// `None` where it takes more than that to read it; [`read`] then tells.
