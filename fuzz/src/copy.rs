@@ -127,7 +127,7 @@ impl Setting {
         let mut batches = vec![];
         let (mut start, mut end) = (0, 0);
         loop {
-            let there = &messages[start..end];
+            let there = messages.get(start..end).unwrap_or(&[]);
             let used = decoder.feed_messages(there)?;
             assert!(used <= there.len(), "more was taken than was there");
             start += used;
@@ -175,18 +175,19 @@ fn in_messages(stream: &[u8], rows: usize) -> Vec<u8> {
     while let Some(end) =
         (0..rows).try_fold(at, |at, _| end_of_row(stream, at)).filter(|end| *end > at)
     {
-        message(&stream[from..end], &mut messages);
+        message(stream.get(from..end).unwrap_or(&[]), &mut messages);
         (from, at) = (end, end);
     }
     if from < stream.len() {
-        message(&stream[from..], &mut messages);
+        message(stream.get(from..).unwrap_or(&[]), &mut messages);
     }
     messages
 }
 
 fn message(body: &[u8], messages: &mut Vec<u8>) {
     messages.push(b'd');
-    messages.extend((body.len() as u32 + 4).to_be_bytes());
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    messages.extend(length.saturating_add(4).to_be_bytes());
     messages.extend(body);
 }
 

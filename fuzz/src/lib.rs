@@ -16,8 +16,8 @@ mod credentials;
 mod documents;
 mod like;
 mod literal;
-mod pages;
 mod packets;
+mod pages;
 mod rows;
 mod settings;
 mod sql_lexer;
@@ -41,9 +41,9 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "documents", run: documents::target },
     Target { name: "like", run: like::target },
     Target { name: "literal", run: literal::target },
+    Target { name: "pages", run: pages::target },
     Target { name: "packets", run: packets::target },
     Target { name: "rows", run: rows::target },
-    Target { name: "pages", run: pages::target },
     Target { name: "tables", run: tables::target },
     Target { name: "times", run: times::target },
     Target { name: "watermark", run: watermark::target },

@@ -49,6 +49,11 @@ fn literals_are_replayed() {
 }
 
 #[test]
+fn pages_are_replayed() {
+    replay("pages");
+}
+
+#[test]
 fn packets_are_replayed() {
     replay("packets");
 }
@@ -56,11 +61,6 @@ fn packets_are_replayed() {
 #[test]
 fn rows_are_replayed() {
     replay("rows");
-}
-
-#[test]
-fn pages_are_replayed() {
-    replay("pages");
 }
 
 #[test]
