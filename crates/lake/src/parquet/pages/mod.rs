@@ -49,14 +49,20 @@ const PAGE_BYTES: usize = 1 << 20;
 pub(super) struct Limits {
     page_rows: usize,
     page_bytes: usize,
+    dictionary_bytes: usize,
 }
 
 impl Limits {
     /// Limits with which so many columns leave most of the memory of a row group to
-    /// pages that are complete.
+    /// pages that are complete. What is in a dictionary is in no page, so it may have a
+    /// column's whole share.
     pub(super) fn new(row_group_bytes: usize, columns: usize) -> Self {
-        let share = row_group_bytes / columns.max(1) / 4;
-        Self { page_rows: PAGE_ROWS, page_bytes: share.clamp(16 << 10, PAGE_BYTES) }
+        let share = row_group_bytes / columns.max(1);
+        Self {
+            page_rows: PAGE_ROWS,
+            page_bytes: (share / 4).clamp(16 << 10, PAGE_BYTES),
+            dictionary_bytes: share.clamp(16 << 10, PAGE_BYTES),
+        }
     }
 }
 
@@ -151,12 +157,12 @@ impl Make<'_> {
     }
 
     fn numbers<N: Number>(&self, convert: Convert<N>) -> Box<dyn ColumnEncoder> {
-        self.column(Numbers::new(convert, self.limits.page_bytes))
+        self.column(Numbers::new(convert, self.limits.dictionary_bytes))
     }
 
     fn texts<T: arrow::datatypes::ByteArrayType>(&self) -> Box<dyn ColumnEncoder> {
-        let bytes = self.limits.page_bytes;
-        self.column(Texts::<T>::new(self.column.clone(), bytes, bytes))
+        let Limits { page_bytes, dictionary_bytes, .. } = self.limits;
+        self.column(Texts::<T>::new(self.column.clone(), page_bytes, dictionary_bytes))
     }
 
     /// Bytes of a value, where all have the same.
