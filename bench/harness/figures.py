@@ -117,10 +117,13 @@ def growth_of_time(lines):
     return small and whole and (f"{whole / small:.1f} × ({small:.2f} s, {whole:.2f} s)", whole / small <= 10)
 
 
-def growth_of_memory(lines):
-    small, whole = lines.most("tidelake", "tenth"), lines.most("tidelake", "whole")
-    peaks = small and whole and f"{small / MIB:.0f} MiB, {whole / MIB:.0f} MiB"
-    return peaks and (f"{whole / small:.2f} × ({peaks})", whole / small <= 1.1)
+def growth_of_memory(below, above, rows):
+    def value(lines):
+        small, whole = lines.most("tidelake", below), lines.most("tidelake", above)
+        peaks = small and whole and f"{small / MIB:.0f} MiB, {whole / MIB:.0f} MiB"
+        return peaks and (f"{whole / small:.2f} × for {rows} × the rows ({peaks})", whole / small <= 1.1)
+
+    return value
 
 
 def at_most(group, seconds):
@@ -165,7 +168,8 @@ FIGURES = [
     Figure("shapes", "peak memory, cells of 1 MB", "≤ 300 MiB", memory("cells")),
     Figure("shapes", "peak memory, 200 tables, 4 at once", "≤ 300 MiB", memory("small")),
     Figure("scale", "time, the scale to a tenth of it", "≤ 10 ×", growth_of_time),
-    Figure("scale", "peak memory, the scale to a tenth of it", "≤ 1.1 ×", growth_of_memory),
+    Figure("scale", "peak memory, the scale to a tenth of it", "≤ 1.1 ×", growth_of_memory("tenth", "whole", 10)),
+    Figure("scale", "peak memory, three times the scale to it", "≤ 1.1 ×", growth_of_memory("whole", "thrice", 3)),
     Figure("news", "5,000 new rows among 6 million", "≤ 300 ms", at_most("some", 0.3)),
     Figure("news", "the same, to a bare psql", "≤ 3 ×", beside("psql", "some", 3)),
     Figure("news", "nothing new, 1 table", "≤ 100 ms", at_most("none", 0.1)),

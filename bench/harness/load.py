@@ -93,6 +93,22 @@ def decoded_rows(table, rows):
 LOADERS = {"postgres": postgres, "mariadb": mariadb, "sqlite": sqlite}
 
 
+def thrice(scale):
+    """The database of TPC-H in PostgreSQL, with a table beside it that has lineitem's rows three times."""
+    database = tpch("postgres", scale)
+    mark = FOLDER / "loaded" / f"postgres-{database}-thrice"
+    if not mark.exists():
+        say(f"loading lineitem three times over into {database}")
+        name = tables.THRICE.name
+        databases.psql(database, f"DROP TABLE IF EXISTS {name}")
+        databases.psql(database, tables.THRICE.ddl("postgres"))
+        databases.psql(database, f"INSERT INTO {name} SELECT lineitem.* FROM generate_series(1, 3), lineitem")
+        databases.psql(database, f"VACUUM (ANALYZE, FREEZE) {name}")
+        databases.psql(database, "CHECKPOINT")
+        mark.touch()
+    return database
+
+
 def moving(scale):
     """A table of six million rows (at scale 1) with an indexed time cursor, in PostgreSQL.
 

@@ -63,6 +63,8 @@ TPCH = [
           "l_shipmode char:10,l_comment varchar:44", "l_orderkey, l_linenumber"),
 ]
 LINEITEM = TPCH[-1]
+# The same rows three times over, which shows whether memory follows the number of rows.
+THRICE = Table("lineitem_thrice", ",".join(" ".join(column) for column in LINEITEM.columns), None)
 
 WIDE_KINDS = ["integer", "bigint", "double", "decimal", "text", "date", "timestamp", "boolean"]
 WIDE = Table("wide", "id bigint," + ",".join(f"w{n} {WIDE_KINDS[n % 8]}" for n in range(1, 200)), "id")
